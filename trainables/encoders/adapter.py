@@ -34,8 +34,8 @@ class AdaptedEncoder(nn.Module):
     """The frozen encoder."""
 
     def __init__(self, base: BaseEncoder, folder: Path | None = None, *, store: EmbeddingStore | None = None) -> None:
-        """Draw the adapter's weights. `folder` stores the base's embeddings (None: a temporary folder, removed with
-        this object). Adapters over one base can share the `store` of the first."""
+        """Initialise the adapter's weights randomly. `folder` stores the base's embeddings (None: a temporary folder,
+        removed with this object). Adapters over one base can share the `store` of the first."""
         super().__init__()
         if isinstance(base, nn.Module):
             base.eval().requires_grad_(False)
@@ -51,12 +51,12 @@ class AdaptedEncoder(nn.Module):
 
     @property
     def unsavable(self) -> str | None:
-        """Why stock modules cannot give the base's embeddings; None if they can."""
+        """Why modules of sentence-transformers cannot give the base's embeddings; None if they can."""
         return self.base.unsavable
 
     @property
     def fresh(self) -> tuple[str, ...]:
-        """Names of the parameters that no checkpoint gave: the base's `fresh` ones and all of the adapter's."""
+        """Names of the randomly initialised parameters: the base's `fresh` ones and all of the adapter's."""
         return *getattr(self.base, "fresh", ()), *(name for name, _ in self.named_parameters())
 
     def fingerprint(self) -> str:
@@ -75,7 +75,8 @@ class AdaptedEncoder(nn.Module):
         return self.adapter(base.to(next(self.parameters())))
 
     def passes(self, lengths: Sequence[int], most: int | None = None) -> list[list[int]]:
-        """Return one pass of all sentences, or passes of `most`. A sentence costs little: it is one number."""
+        """Return the indices of sentences in each pass of at most `most` sentences; None: one pass of all, because a
+        sentence is only one number."""
         return full_passes(lengths, most or len(lengths))
 
     @torch.inference_mode()

@@ -16,7 +16,7 @@ WORD_VECTORS = (".txt", ".vec", ".npy")
 """Suffixes of files of word vectors."""
 
 _unreachable: list[str] = []
-"""The error of the first failed attempt to reach the hub, which is not tried again."""
+"""Name of the error by which the hub could not be reached, which then is not tried again; empty before a failure."""
 
 
 def missing_word_vectors(config: EncoderConfig) -> Missing | None:
@@ -97,7 +97,7 @@ def too_few_layers(config: EncoderConfig) -> str | None:
 
 
 def known_layers(name: str) -> int | None:
-    """Return the number of layers of a transformer that can be cut; None if it is not known yet."""
+    """Return the number of a transformer's layers, 0 if they cannot be cut; None if unknown before it is loaded."""
     if name == SCENES_ENCODER:
         from trainables.encoders.builtin import LAYERS
 
@@ -107,7 +107,7 @@ def known_layers(name: str) -> int | None:
 
 
 def known_width(config: EncoderConfig) -> int | None:
-    """Return the size of a transformer's embeddings before it is loaded; None if it is not known yet."""
+    """Return the size of a transformer's embeddings before it is loaded; None if unknown until then."""
     if config.kind != "transformer" or config.adapter == "mlp":
         return None
     if config.name == SCENES_ENCODER:
@@ -119,7 +119,7 @@ def known_width(config: EncoderConfig) -> int | None:
 
 
 def _local_folder(name: str) -> Path | None:
-    """Return the local folder of a model: its own or the hub's cache; None if it is not downloaded."""
+    """Return the local folder of a model, or its folder in the hub's cache; None if the model is not downloaded."""
     if Path(name).exists():
         return Path(name)
     from huggingface_hub import try_to_load_from_cache

@@ -43,13 +43,13 @@ def average_models(trained: Sequence[Path], untrained: Path, share: float, folde
 
 
 def _weights(model: Path) -> list[Path]:
-    """Return the model's files of weights, without those of an adapter, which are merged into them."""
+    """Return the model's files of weights, without an adapter's files: its weights are merged into the model's."""
     paths = (path.relative_to(model) for path in model.rglob(WEIGHTS))
     return sorted(path for path in paths if path.parts[0] != ADAPTER)
 
 
 def _average(tensors: Sequence[Tensor], share: float, name: str) -> Tensor:
-    """Average `tensors`, of which the last is the untrained one, in double precision. Returns the type of the first."""
+    """Average `tensors`, of which the last is the untrained one, in double precision. Returns the first one's type."""
     *trained, untrained = tensors
     if any(other.shape != untrained.shape for other in trained):
         raise UserError(f"the weights {name} differ in size between the models, so they have no average")

@@ -17,7 +17,7 @@ HIDDEN, LAYERS, ATTENTION_HEADS, POSITIONS = 128, 2, 2, 128
 
 
 def build() -> tuple[BertModel, PreTrainedTokenizerFast]:
-    """Return the backbone and its tokenizer."""
+    """Return the built-in encoder's backbone, with its fixed random weights, and its tokenizer."""
     tokenizer = _tokenizer()
     config = BertConfig(
         vocab_size=len(tokenizer),

@@ -27,12 +27,12 @@ from trainables.registry import load
 from trainables.typed_json import parse_json
 
 _DENSE = "SentenceTransformer"
-"""Type of a model that gives one dense vector for each text."""
+"""The `model_type` of a sentence-transformers model that gives one dense vector for each text."""
 MIXED_PROMPTS = ("corpus.mix_query_prompts", "corpus.mix_document_prompts")
 _WEIGHTS, _AGAIN = "model.safetensors", "copy or download the folder again, all of it"
 _CONVERT = "pickled weights can run code and are not read; load the model elsewhere and call save_pretrained"
 _LONGEST_HEADER = 100_000_000
-"""Bytes. safetensors refuses longer headers."""
+"""Largest header of a safetensors file, in bytes. safetensors refuses longer ones."""
 _IN_A_LAYER = (
     "attention.self.query",
     "attention.self.key",
@@ -170,7 +170,7 @@ def _cuts_tokens(recipe: Recipe) -> bool:
 
 
 def _entry(recipe: Recipe, key: str) -> Any:
-    """Return the registry entry that a key names. The key has the registry: this package imports no objectives."""
+    """Return the registry entry that a key names, from the key's registry: this package imports no objectives."""
     names = keys()[key].names
     assert names is not None, f"{key} has a registry"
     return names[str(recipe.flat()[key])]
@@ -256,7 +256,7 @@ def check_named_targets(config: EncoderConfig) -> None:
 
 
 def _matrices(folder: Path) -> list[str]:
-    """Return the modules of a model's folder whose weight has two dimensions: they may be linear layers."""
+    """Return the names of a model's modules whose weight has two dimensions: they may be linear layers."""
     from safetensors import SafetensorError, safe_open  # most studies do not need it
 
     matrices = []
@@ -271,7 +271,7 @@ def _matrices(folder: Path) -> list[str]:
 
 
 def incomplete(name: str) -> Missing | None:
-    """Return which file of a model's folder is missing, cut or wrong; None if none is, or if `name` is no folder."""
+    """Return which file of a model's folder is missing, cut or wrong; None: the folder is complete, or none."""
     if not Path(name).is_dir():
         return None
     kind, folder = first_module(name) or (TRANSFORMER, "")
@@ -295,7 +295,8 @@ def incomplete(name: str) -> Missing | None:
 
 
 def _broken(weights: Path) -> str | None:
-    """Return what a file of weights is instead, if its header has no offsets or offsets beyond its end; else None."""
+    """Return, in words, what a broken file of weights is; None for a whole one. The header of a broken file has no
+    offsets, or offsets beyond the file's end."""
     size = weights.stat().st_size
     with weights.open("rb") as stream:
         head = stream.read(8)

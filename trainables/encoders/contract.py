@@ -27,7 +27,7 @@ E = TypeVar("E", bound="Encoder")
 
 
 class Encoder(Protocol):
-    """The interface for evaluation."""
+    """The interface of an encoder that is evaluated: it maps sentences to vectors."""
 
     @property
     def dim(self) -> int:
@@ -50,7 +50,7 @@ def for_documents(encoder: E) -> E | None:
 class BaseEncoder(Encoder, Protocol):
     """Every kind of encoder: a store can cache its embeddings, and an adapter can be trained on it.
 
-    The optional attribute `fresh: tuple[str, ...]` names the parameters that were drawn and not loaded, for records.
+    The optional attribute `fresh: tuple[str, ...]` names the newly initialised parameters, for records.
     """
 
     @property
@@ -72,7 +72,8 @@ class BaseEncoder(Encoder, Protocol):
     def save(self, folder: Path) -> None:
         """Replace `folder` by a model of stock modules that `SentenceTransformer(folder)` loads, with equal embeddings.
 
-        They have length one if the model that the encoder started from had a norm. Raises `UserError` with `unsavable`.
+        They have length one if the model that the encoder started from normalises. Raises `UserError` if it is
+        `unsavable`.
         """
 
 
@@ -113,11 +114,11 @@ class TrainableEncoder(BaseEncoder, Protocol):
 
 
 class TokenEncoder(TrainableEncoder, Protocol):
-    """The further interface for the layout `spans` and masked language modelling: token ids."""
+    """The interface for the layout `spans` and masked language modelling: also gives token ids."""
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
-        """The tokenizer of transformers."""
+        """The tokenizer, an object of the library transformers."""
 
     @property
     def max_length(self) -> int:

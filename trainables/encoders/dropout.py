@@ -19,14 +19,14 @@ LEVELS = 2**16
 
 
 class QuickDropout(nn.Dropout):
-    """`nn.Dropout` with the draws of this module on a CPU."""
+    """`nn.Dropout` that computes by `dropout` of this file."""
 
     def forward(self, input: Tensor) -> Tensor:
         return dropout(input, self.p) if self.training else input
 
 
 def dropout(values: Tensor, probability: float) -> Tensor:
-    """Set each element to 0 with this probability, and scale the others so that the expectation stays."""
+    """Set each element to 0 with this probability, and scale the others so that the expectation is unchanged."""
     never = round(probability * LEVELS)
     if values.device.type != "cpu" or never >= LEVELS:  # if it is rounded to 1, no element is left to scale
         return F.dropout(values, probability)
@@ -37,12 +37,12 @@ def dropout(values: Tensor, probability: float) -> Tensor:
 
 
 def factors(shape: Sequence[int], probability: float, device: torch.device, dtype: torch.dtype) -> Tensor:
-    """Return the factors of elements: 0, or the scale of kept elements, rounded to `dtype`."""
+    """Return a random factor for each element: 0 for a dropped one, else the scale of kept ones, rounded to `dtype`."""
     return dropout(torch.ones(shape, device=device, dtype=dtype), probability)
 
 
 def _mask(shape: Sequence[int], never: int, dtype: torch.dtype) -> Tensor:
-    """Return 1 for kept elements, else 0. Not booleans: a product with booleans takes more than twice as long."""
+    """Return 1 for kept elements, else 0; no booleans, because a product with them takes more than twice as long."""
     count = math.prod(shape)
     draws = torch.empty((count + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
     bits = draws.view(torch.int16)[:count].view(shape)

@@ -7,10 +7,10 @@
     store = EmbeddingStore(encoder, folder)
     vectors = store.encode(sentences)
 
-A folder has the name of the encoder's fingerprint, so each pooling and precision of an encoder has its own. Every
-`SENTENCES_PER_FILE` newly encoded sentences make one pair of files, written whole and then renamed: a pass that is
-killed loses only the last block. A file lock lets one process at a time encode, so that trials that start together do
-the work once.
+A folder has the name of the encoder's fingerprint, so each pooling and precision of an encoder has a folder of its own.
+Every `SENTENCES_PER_FILE` newly encoded sentences make one pair of files, written whole and then renamed: a pass that
+is killed loses only the last block. A file lock lets one process at a time encode, so that trials that start together
+do the work once.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class EmbeddingStore:
     """An encoder's embeddings by row number. Row numbers are valid in this object only."""
 
     def __init__(self, encoder: BaseEncoder, folder: Path | None) -> None:
-        """`folder` contains the encoder's folder; None: a temporary folder."""
+        """`folder` is the parent of the encoder's own folder of embeddings; None: a temporary folder."""
         self.encoder = encoder
         self.dim = encoder.dim
         if folder is None:
@@ -146,7 +146,7 @@ class EmbeddingStore:
 
 
 def _digests(sentences: Sequence[str]) -> np.ndarray:  # (sentences,) uint64
-    """Return 64 bits of each text. Among a million texts two have equal bits by chance once in 40 million times."""
+    """Return a 64-bit digest of each text. With a million texts, the chance of two equal digests is 1 in 40 million."""
     joined = b"".join(hashlib.blake2b(sentence.encode(), digest_size=8).digest() for sentence in sentences)
     return np.frombuffer(joined, dtype=np.uint64)
 

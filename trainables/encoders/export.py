@@ -41,8 +41,9 @@ def save_transformer(
     *,
     pools_prompt: bool = True,
 ) -> None:
-    """Replace `folder` by a model of these parts, never visible half-written. The query prompt is the default prompt.
-    `pools_prompt`: whether prompts are pooled. Weights keep their type and are loaded as fp32, as in evaluation."""
+    """Replace `folder` by a model of these arguments; no half-written model is ever there. The query prompt is the
+    default prompt. `pools_prompt`: whether prompts are pooled. Weights keep their type and are loaded as fp32, as in
+    evaluation."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Transformer
     from sentence_transformers.sentence_transformer.modules import Pooling as StockPooling
@@ -70,7 +71,7 @@ def save_transformer(
 
 
 def save_static(module: nn.Module, model_end: ModelEnd, folder: Path) -> None:
-    """Replace `folder` by a model of one module and the end of the model."""
+    """Replace `folder` by a model of one module, with the normalisation and the similarity function of `model_end`."""
     from sentence_transformers import SentenceTransformer
 
     modules = [module, *_norm(model_end)]
@@ -95,8 +96,8 @@ def save_adapted(
     """Replace `folder` by a frozen base with linear layers, each followed by a ReLU, on top of it.
 
     The base is written once, by `save_base` to `base_folder`. Each model has hard links to those weights, or copies
-    where the file system has no links, so a hundred adapters over BERT take the disk of one. They are read-only: a
-    change in one model would change all.
+    where the file system has no links, so a hundred adapters over BERT take the disk space of one. The weights are
+    read-only, because a change in one model would change all.
     """
     from sentence_transformers.base.modules import Dense
 
@@ -127,7 +128,7 @@ def save_with_adapter(save_merged: Callable[[Path], None], save_adapter: Callabl
 
 
 def _write_base(save_base: Callable[[Path], None], folder: Path) -> None:
-    """Write the base, unless this or another process has done so."""
+    """Write the frozen base's model into `folder`, unless this or another process has done so."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.parent / ".model.lock"):
         if not folder.exists():
@@ -152,7 +153,7 @@ def _scratch_beside(folder: Path) -> Iterator[Path]:
 
 
 def _write(model: SentenceTransformer, scratch: Path, folder: Path, read_as: str | None = None) -> None:
-    """`read_as`: type in which the transformer is loaded, whatever the type of its stored weights."""
+    """Replace `folder` by the model. `read_as`: type in which readers load the weights, whatever their stored type."""
     finished = scratch / "finished"
     model.save(str(finished), create_model_card=False)
     modules = finished / MODULES

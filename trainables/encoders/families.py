@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Family:
-    """An entry of `FAMILIES`."""
+    """A family of transformers, such as BERT: an entry of `FAMILIES`."""
 
     name: str
-    """`model_type` in config.json."""
+    """Name of the family: `model_type` in config.json."""
     layers: str | None
     """Path of attributes from the model to its list of layers; None: the layers cannot be cut."""
     loader: str = "AutoModel"
@@ -40,7 +40,7 @@ class Family:
     after_padding: bool = False
     """Whether the first position is the padding token's id plus one, as in RoBERTa, and not 0."""
     mlm_head: tuple[str, ...] = ()
-    """Parts of the masked language model's head, in the order in which states pass them; (): no known head."""
+    """Attributes of the masked language model that form its head, in order of computation; (): unknown."""
 
 
 _ROBERTA = ("lm_head",)
@@ -74,7 +74,7 @@ FAMILIES = Registry(
 """The families that `encoder.kind=transformer` takes."""
 _WIDTH = ("hidden_size", "d_model", "n_embd", "dim")
 _LAYERS = ("num_hidden_layers", "n_layers", "num_layers")
-"""Names of the number of layers in config.json: of most families, of DistilBERT and of T5."""
+"""Keys of the number of layers in config.json: for most families, for DistilBERT and for T5."""
 
 
 def named_family(name: str) -> str | None:
@@ -121,7 +121,7 @@ def _configured(folder: Path) -> dict[str, Any]:
 
 
 def unknown_family(name: str, family: str) -> Missing:
-    """Return the message that a model's family has no entry."""
+    """Return the message that the encoder `name` is of a family without an entry, and what a user can do."""
     return (
         f"the encoder {name!r} is of the family {shown(family)}, which is not known here",
         f"the families are {', '.join(FAMILIES)}, and a plugin can add one",
@@ -143,7 +143,7 @@ def no_mask_token(name: str) -> str:
 
 
 def family_of(backbone: PreTrainedModel) -> Family:
-    """Return the entry of a loaded model."""
+    """Return the entry of `FAMILIES` for a loaded model."""
     return FAMILIES[backbone.config.model_type]
 
 

@@ -35,7 +35,7 @@ def digest(what: type, settings: Mapping[str, object], tensors: Iterable[tuple[s
 
 
 def model_settings(backbone: PreTrainedModel) -> dict[str, object]:
-    """Return a transformer's configuration, without entries that do not change its states."""
+    """Return a transformer's configuration, without entries that do not change its token states."""
     config = backbone.config.to_dict()
     return {
         "class": type(backbone).__name__,
@@ -46,7 +46,7 @@ def model_settings(backbone: PreTrainedModel) -> dict[str, object]:
 
 
 def tokenizer_settings(tokenizer: PreTrainedTokenizerBase | Tokenizer) -> dict[str, object]:
-    """Return a tokenizer's vocabulary, normaliser, splitting, special tokens; not the padding of its last call."""
+    """Return all settings of a tokenizer that decide token ids, such as vocabulary, normaliser and special tokens."""
     if isinstance(tokenizer, Tokenizer):
         parts = json.loads(tokenizer.to_str())
         return {name: part for name, part in parts.items() if name not in ("truncation", "padding")}

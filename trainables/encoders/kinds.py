@@ -18,21 +18,21 @@ Precision = Literal["auto", "fp32", "tf32", "bf16"]
 
 @dataclass(frozen=True)
 class EncoderRequest:
-    """The argument of a loader."""
+    """The argument of the function that loads an encoder."""
 
     config: EncoderConfig
     pooling: Pooling | None = None
-    """None: the model's own pooling if it has one, else the mean."""
+    """The requested pooling; None: the model's own pooling if it has one, else the mean."""
     device: str | None = None
-    """None: a GPU if there is one."""
+    """Name of the device; None: a GPU if there is one."""
     masked_lm: bool = False
     """Whether training needs a head for masked language modelling."""
     training_precision: Precision = "auto"
-    """Precision of `embed`; auto is bf16 on a GPU with bf16, else fp32."""
+    """Precision of `embed`, which is for training; auto is bf16 on a GPU with bf16, else fp32."""
     evaluation_precision: Precision = "fp32"
-    """Precision of `encode`."""
+    """Precision of `encode`, which is for evaluation."""
     options: Options | None = None
-    """The keys of the encoder's kind, if it has any."""
+    """Values of the keys that only the encoder's kind has; None: it has none, or the defaults."""
 
 
 Missing = tuple[str, str]
@@ -41,7 +41,7 @@ Missing = tuple[str, str]
 
 @dataclass(frozen=True)
 class EncoderKind:
-    """An entry of `ENCODERS`."""
+    """A kind of encoder: an entry of `ENCODERS`."""
 
     name: str
     loader: Callable[[EncoderRequest], BaseEncoder] | str
@@ -56,7 +56,7 @@ class EncoderKind:
     layers: bool = False
     """Whether the encoder follows a transformer's settings: `encoder.layers`, `encoder.dtype` and the prompts."""
     from_folder: bool = False
-    """Whether transformers or sentence-transformers wrote the folders, so that missing files are checked."""
+    """Whether the encoder is a folder of transformers or sentence-transformers, which is checked for missing files."""
     tokens: bool = False
     """Whether the encoder is a `TokenEncoder`, so that spans and masked language modelling are possible."""
     lora: bool = False
@@ -64,12 +64,12 @@ class EncoderKind:
     options: type[Options] | None = None
     """The keys of this kind, which a loader finds in `EncoderRequest.options`."""
     meaning: str = ""
-    """Description for `--keys`."""
+    """Description of the kind, which `--keys` prints."""
     untrained: Literal["evaluate", "refuse"] = "refuse"
-    """What a recipe with epochs does if the kind is not trainable: the encoder is evaluated untrained, or refused."""
+    """What happens to a recipe with epochs if the kind is not trainable: evaluated untrained, or refused."""
     finished: Callable[[str], bool] | str | None = None
     """Function, or its `"module:function"`, that returns whether a name or folder is a finished model of this kind,
-    which a row can evaluate. None: this kind is never guessed."""
+    which a row can evaluate. None: no name is taken for a model of this kind."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Linear layers in fp32 on AMD's processors from Zen 5 on, multiplied by oneDNN.
 
 torch multiplies fp32 with Intel's MKL, which works on 256 bits at once on these processors. oneDNN, which torch
-contains for 16-bit types, works on 512 bits and takes half the time. It keeps a program and megabytes of memory for
+contains for 16-bit types, works on 512 bits and takes half the time. oneDNN keeps a program and megabytes of memory for
 each number of rows, so it only gets blocks of `BLOCK_ROWS` rows; MKL multiplies the rest.
 """
 
@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from trainables.machine import wide_amd
 
 BLOCK_ROWS = 256
-"""Rows of one block."""
+"""Number of rows that oneDNN multiplies at once."""
 
 
 class WideLinear(nn.Linear):
@@ -60,7 +60,7 @@ def _rows(left: Tensor, right: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def _columns(left: Tensor, right: Tensor) -> Tensor:
-    """`left.T @ right`."""
+    """Return `left.T @ right`, multiplied block by block."""
     whole = len(left) // BLOCK_ROWS * BLOCK_ROWS
     product = left[whole:].T @ right[whole:]
     for one_side, other in zip(left[:whole].split(BLOCK_ROWS), right[:whole].split(BLOCK_ROWS), strict=True):
@@ -69,7 +69,7 @@ def _columns(left: Tensor, right: Tensor) -> Tensor:
 
 
 def _multiply_block(left: Tensor, right: Tensor, bias: Tensor | None = None) -> Tensor:
-    """`left @ right.T`, and the bias, by oneDNN."""
+    """Return `left @ right.T` plus the bias, multiplied by oneDNN."""
     product: Tensor = torch.ops.mkldnn._linear_pointwise(left, right, bias, "none", [], "")
     return product
 

@@ -1,4 +1,4 @@
-"""Helpers of loaders: errors of the hub in one sentence, the device, and a quiet console."""
+"""Helpers of functions that load encoders: errors of the hub in one sentence, the device, and a quiet console."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def load_safely(name: str, load: Callable[[], T]) -> T:
 
 @contextlib.contextmanager
 def _no_pickles() -> Iterator[None]:
-    """Inside, `torch.load` raises: libraries fall back to pickled weights for a module without safetensors."""
+    """Make `torch.load` raise inside the block: libraries load pickled weights for a module without safetensors."""
     original = torch.load
     torch.load = _refused
     try:
@@ -60,8 +60,8 @@ def chosen_device(device: str | None) -> torch.device:
 
 
 def transformer_place(name: str) -> tuple[str, str | None]:
-    """Return the place of the plain transformer, a folder or a hub id, and its revision there. Old
-    sentence-transformers models have it in a subfolder."""
+    """Return the folder or hub id of a model's plain transformer, and the revision on the hub. Old
+    sentence-transformers models have the transformer in a subfolder."""
     _, folder = first_module(name) or ("", "")
     inner = Path(name) / folder
     return (str(inner), None) if folder and inner.is_dir() else on_hub(name)

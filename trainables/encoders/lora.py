@@ -31,8 +31,8 @@ class LoraEncoder(nn.Module):
     """A `TokenEncoder` whose linear layers compute `W x + c + (alpha / rank) B A x`. Only A (rank, in) and B (out,
     rank) are trained.
 
-    A is random at first and B is 0, so the first embeddings are the base's, and neither counts as `fresh`. The module
-    owns only A, B, and a head for masked language modelling: the base is in no state dict and gets no gradient.
+    A is random at first and B is 0, so untrained embeddings are the base's, and neither matrix counts as `fresh`. The
+    module owns only A, B, and a head for masked language modelling: the base is in no state dict and gets no gradient.
     """
 
     base: TransformerEncoder
@@ -60,11 +60,11 @@ class LoraEncoder(nn.Module):
 
     @property
     def frozen(self) -> Iterator[nn.Parameter]:
-        """The parameters of the base, which a backward pass goes through."""
+        """The parameters of the base, which are not trained but which a backward pass goes through."""
         return self.base.parameters()
 
     def __getattr__(self, name: str) -> Any:
-        """Read other attributes of an encoder (size, tokens, embeddings) from the base."""
+        """Read attributes that this class lacks (size, tokens, embeddings) from the base."""
         try:
             return super().__getattr__(name)
         except AttributeError:
@@ -83,7 +83,7 @@ class LoraEncoder(nn.Module):
 
     def save(self, folder: Path) -> None:
         """Write a `SentenceTransformer` folder with equal embeddings: the base with B A added to its weights. Its
-        subfolder `adapter/` contains the adapter alone, for `PeftModel.from_pretrained`. Takes the memory of another
+        subfolder `adapter/` contains the adapter alone, for `PeftModel.from_pretrained`. Takes the memory of a second
         base, and does not change this encoder."""
         check_savable(self)
         save_with_adapter(self._merged().save, self._save_adapter, folder)
@@ -102,7 +102,7 @@ class LoraEncoder(nn.Module):
 
 
 def _injected(backbone: PreTrainedModel, config: EncoderConfig) -> PeftModel:
-    """Return peft's model around the backbone, which is changed in place."""
+    """Put peft's LoRA layers into the backbone in place, and return peft's model around it."""
     from peft import LoraConfig, get_peft_model
 
     alpha = 2 * config.lora_rank if config.lora_alpha is None else config.lora_alpha

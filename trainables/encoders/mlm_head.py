@@ -1,4 +1,4 @@
-"""Masked language modelling beside an encoder: some tokens are hidden, and the model's own head predicts them."""
+"""Masked language modelling as a further loss of an encoder: the model's own head predicts hidden tokens."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ IGNORED = -100
 class MLMHead(nn.Module):
     """The head that predicts hidden tokens from an encoder's states, and its loss.
 
-    The head is the checkpoint's, else a new one from torch's current seed. Output embeddings are tied as in the
-    architecture. The encoder's backbone is no submodule. Raises `UserError` for a tokenizer without a mask token and
-    for an architecture without a known head.
+    The head is the checkpoint's. If there is none, it is newly initialised from torch's current seed. Output embeddings
+    share the input embeddings' weights if the architecture does so. The encoder's backbone is no submodule. Raises
+    `UserError` for a tokenizer without a mask token and for an architecture without a known head.
     """
 
     def __init__(
@@ -55,9 +55,9 @@ class MLMHead(nn.Module):
         """Return the cross-entropy in nats, summed over this worker's hidden tokens, and the number of all hidden
         tokens.
 
-        `tokens` is the whole batch, special tokens included, and `share` the indices of this worker's items. All
-        workers' sums, divided by the count, add up to the loss of one worker. Masks come from `generator` alone, so
-        workers with equal seeds hide the same tokens.
+        `tokens` is the whole batch, special tokens included, and `share` the indices of this worker's items. The sums
+        of all workers, each divided by the number of all hidden tokens, add up to the loss of a single worker. Masks
+        come from `generator` alone, so workers with equal seeds hide the same tokens.
         """
         parts, count = self.parts(tokens, generator, share)
         total = torch.zeros((), device=self.device, requires_grad=True)  # an empty share needs a backward pass, too
@@ -73,7 +73,8 @@ class MLMHead(nn.Module):
         share: Sequence[int],
         most: int | None = None,
     ) -> tuple[list[Callable[[], Tensor]], int]:
-        """Return one function per pass of at most `most` tokens, whose values add up to `loss`, and the count."""
+        """Return one function for each pass of at most `most` tokens, and the number of all hidden tokens. The
+        functions' results add up to the sum that `loss` returns."""
         masked, labels = mask_tokens(tokens, self.tokenizer, generator)
         own = [i for i in share if any(label != IGNORED for label in labels[i])]
         passes = [[own[i] for i in places] for places in self._passes.cut([len(masked[i]) for i in own], most)]
@@ -99,8 +100,8 @@ def mask_tokens(
     """Hide tokens as BERT does. Returns the tokens with some hidden, and labels of the same shape.
 
     Each token that is not special is chosen independently with probability 0.15. If no token of an item is chosen, the
-    token with the lowest draw is. A chosen token becomes the mask token with probability 0.8, any token but a special
-    one with 0.1, and else stays. Its label is the original token; all other labels are `IGNORED`.
+    token with the lowest random number is. A chosen token becomes the mask token with probability 0.8, a random
+    ordinary token with 0.1, and otherwise stays. Its label is the original token; all other labels are `IGNORED`.
     """
     lengths = torch.tensor([len(ids) for ids in tokens], dtype=torch.long)
     flat = torch.tensor([token for ids in tokens for token in ids], dtype=torch.long)
@@ -126,8 +127,8 @@ def mask_tokens(
 
 
 def _head(backbone: PreTrainedModel, name: str) -> tuple[nn.Module, tuple[str, ...]]:
-    """Return the head of the masked language model `name`, tied to `backbone`, and the names of its parameters that no
-    checkpoint gave."""
+    """Return the head of the masked language model `name`, tied to `backbone`, and the names of its newly initialised
+    parameters."""
     family = family_of(backbone)
     if not getattr(backbone.config, "legacy", True):  # DeBERTa's newer head also needs the embeddings
         raise UserError(

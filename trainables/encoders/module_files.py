@@ -20,14 +20,14 @@ from trainables.typed_json import parse_json
 
 MODULES, _SETTINGS = "modules.json", "config_sentence_transformers.json"
 TRANSFORMER, STATIC = "Transformer", "StaticEmbedding"
-"""Kinds of the first module for models whose parts can be trained."""
+"""Class names of the first module in models whose parts can be trained."""
 _OF_TRANSFORMERS = tuple(
     f"sentence_{family}_config.json"
     for family in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 )
-"""Possible file names of a transformer module's settings, today's name first."""
+"""Possible names of the file of a transformer module's settings; the name in current versions comes first."""
 NO_LIMIT = 10**9
-"""Without a longest input, a tokenizer has a number above this."""
+"""A tokenizer whose longest input is above this number has no limit."""
 
 
 def modules(name: str) -> list[dict[str, Any]]:
@@ -50,7 +50,7 @@ def module_settings(name: str, module: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def model_settings(name: str) -> dict[str, Any]:
-    """Return the settings of the whole model: prompts, similarity, ..."""
+    """Return the settings of the whole model, such as prompts and similarity."""
     return dict(setting(name, _SETTINGS, {}))
 
 
@@ -62,7 +62,7 @@ def transformer_settings(name: str) -> dict[str, Any]:
 
 
 def own_length(name: str) -> int | None:
-    """Return the longest input in tokens, special tokens included; None: no limit."""
+    """Return the longest input that a model itself allows, in tokens, special tokens included; None: no limit."""
     kind, folder = first_module(name) or ("", "")
     if kind == STATIC:
         cut = setting(name, str(Path(folder) / "tokenizer.json"), {}).get("truncation")
@@ -74,7 +74,7 @@ def own_length(name: str) -> int | None:
 
 
 def stated_length(name: str) -> int | None:
-    """Return the longest input in a model's own settings, which take precedence over its tokenizer's."""
+    """Return the longest input in a model's own settings, which take precedence over its tokenizer's; None if unset."""
     held = transformer_settings(name)
     handed = held.get("processor_kwargs") or held.get("tokenizer_args")
     length = handed.get("model_max_length") if isinstance(handed, dict) else None
@@ -130,7 +130,7 @@ def pooling_mode(name: str, module: Mapping[str, Any]) -> str | None:
 
 
 def layered_pooling(name: str, module: Mapping[str, Any]) -> str | None:
-    """Return the pooling of `POOLINGS` that a module makes of the mean after it; None if there is none."""
+    """Return the pooling of `POOLINGS` that a module and the mean after it form together; None if there is none."""
     kind, settings = module_kind(module), module_settings(name, module)
 
     def weights(tensor: str) -> list[float]:
@@ -145,7 +145,8 @@ def layered_pooling(name: str, module: Mapping[str, Any]) -> str | None:
 
 
 def setting(name: str, file: str, missing: Any) -> Any:  # JSON is of any type
-    """Return the content of a file of settings, or `missing`. Raises `UserError` if it is broken or of another type."""
+    """Return the content of a model's JSON file, or `missing` if there is no file. Raises `UserError` if the file is
+    broken or its content is not of the type of `missing`."""
     path = file_path(name, file)
     try:
         content = parse_json(path.read_bytes()) if path is not None else missing

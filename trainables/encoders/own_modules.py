@@ -43,7 +43,7 @@ _SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 _FOLLOWED = ("max_seq_length", "do_lower_case", "unpad_inputs")
 """Settings of a transformer that the encoder follows, or that change no embedding."""
 _USUAL = {"transformer_task": "feature-extraction", "module_output_name": "token_embeddings"}
-"""Values at which other settings change nothing. A setting that is not listed changes nothing if it is None."""
+"""Values with which a setting changes no embedding. A setting that is not listed changes none if it is None."""
 _TEXT = {"method": "forward", "method_output_name": "last_hidden_state"}
 """The `modality_config` of texts if token states are the usual ones."""
 _COMPUTING = ("dtype", "torch_dtype", "attn_implementation", "add_pooling_layer", "model_max_length")
@@ -53,7 +53,7 @@ precision."""
 
 @dataclass(frozen=True)
 class ModelEnd:
-    """The end of a model, which a model trained from it keeps when it is saved. No cosine depends on it."""
+    """The last steps of a model, which a model trained from it keeps when it is saved. No cosine depends on them."""
 
     normalised: bool = False
     """Whether embeddings have length one. The similarity `dot`, common in vector indexes, then is the cosine."""
@@ -71,8 +71,8 @@ def pools_prompt(name: str) -> bool:
 
 
 def own_model_end(config: EncoderConfig) -> ModelEnd:
-    """Return the end of the model that an encoder starts from. Empty for a plain transformer, and for an adapter,
-    whose embeddings are new."""
+    """Return the `ModelEnd` of the model that an encoder starts from; `PLAIN` for a plain transformer, and for an MLP
+    adapter, whose embeddings are new."""
     if config.adapter == "mlp":
         return PLAIN
     similarity = model_settings(config.name).get("similarity_fn_name")
@@ -80,14 +80,15 @@ def own_model_end(config: EncoderConfig) -> ModelEnd:
 
 
 def kept_model_end(config: EncoderConfig) -> list[str]:
-    """Return, in words, the parts at the end that a saved model has but scores ignore. Empty for a usual end."""
+    """Return, in words, the last steps that a saved model has but scores ignore: `Normalize` and an unusual
+    similarity."""
     model_end = own_model_end(config) if _uses_parts_of_model(config) else PLAIN
     similarity = [f"similarity {model_end.similarity}"] if model_end.similarity not in (None, _SIMILARITIES[0]) else []
     return ["Normalize"] * model_end.normalised + similarity
 
 
 def own_settings(name: str) -> dict[str, Value]:
-    """Return the recipe keys that follow a model as far as possible; for a plain transformer, suitable ones."""
+    """Return the recipe keys that follow a model as far as possible; for a plain transformer, values that suit it."""
     query, document = own_prompts(name)
     return {
         "encoder.name": name,
@@ -101,9 +102,9 @@ def own_settings(name: str) -> dict[str, Value]:
 def original_config(
     name: str, pooling: str | None = None, max_length: int | None = None
 ) -> tuple[EncoderConfig, Pooling | None]:
-    """Return the encoder as sentence-transformers runs it, changed by the arguments only, and its pooling; None: it
-    needs its own pipeline. A last normalisation is left out: the cosine ignores it, and SentEval's classifiers are
-    fitted on embeddings whose length differs."""
+    """Return the configuration of the encoder as sentence-transformers runs it, changed by the arguments only, and its
+    pooling. The pooling is None if the model needs its own pipeline. A last normalisation is left out, because the
+    cosine ignores it, and SentEval's classifiers are fitted on embeddings whose length differs."""
     own = {**own_settings(name), "encoder.query_prompt": default_prompt(name)}
     changes = {
         "encoder.max_length": max_length,
@@ -160,19 +161,19 @@ def differences_from_original(recipe: Recipe) -> list[str]:
 
 
 def _changes_cosines(recipe: Recipe) -> bool:
-    """Whether parts other than a norm at the end are left out."""
+    """Whether the recipe leaves out parts of the model other than a norm at the end."""
     return any(part != _end(recipe.encoder.name) for part in _parts_left_out(recipe))
 
 
 def _parts_left_out(recipe: Recipe) -> list[str]:
-    """Return the parts that no recipe with this kind of encoder and this pooling follows."""
+    """Return, in words, the parts of the model that no recipe with this kind of encoder and this pooling follows."""
     width = model_settings(recipe.encoder.name).get("truncate_dim")
     cut = [] if width is None else [f"its truncate_dim {shown(width)}"]
     return [*_modules_left_out(recipe), *_loading_left_out(recipe.encoder.name), *cut]
 
 
 def _set_otherwise(encoder: EncoderConfig) -> list[str]:
-    """Return the longest input and the prompts of the model, if the recipe has others."""
+    """Return, in words, the model's longest input and prompts, if the recipe has others."""
     longest = own_length(encoder.name)
     limit = "any length" if longest is None else f"{longest} tokens"
     length = [] if encoder.max_length in (None, longest) else [f"its longest input ({limit})"]
@@ -217,7 +218,7 @@ def _loading_left_out(name: str) -> Iterator[str]:
 
 
 def _similarity(name: str) -> list[str]:
-    """Return the model's similarity if it is not the cosine, by which texts are scored here."""
+    """Return, in words, the model's similarity if it is not the cosine, by which texts are scored here."""
     similarity = model_settings(name).get("similarity_fn_name")
     cosine = similarity not in _SIMILARITIES[1:] or (similarity == "dot" and _normalised(name))
     return [] if cosine else [f"its similarity {similarity} (cosines are scored)"]
@@ -228,7 +229,7 @@ def _normalised(name: str) -> bool:
 
 
 def _end(name: str) -> str | None:
-    """Return the folder of the norm of embeddings at the model's end; None if there is none."""
+    """Return the folder of the module that normalises embeddings at the model's end; None if there is none."""
     last: dict[str, Any] = next(reversed(modules(name)), {})
     of_sentence = (
         module_kind(last) == "Normalize"

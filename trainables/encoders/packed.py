@@ -1,7 +1,7 @@
 """Packed passes: the tokens of many sentences in one row, without padding. Each sentence attends only to itself.
 
 Linear layers, norms and dropout see real tokens only. Attention uses transformers' attention interface, under the name
-`PACKED`, and gets the place of each sentence. Positions restart with each sentence.
+`PACKED`, and gets a `Packing`. Token positions restart with each sentence.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def attention(
 
 
 def attend_in_runs(query: Tensor, key: Tensor, value: Tensor, packing: Packing, settings: AttentionSettings) -> Tensor:
-    """Attend with one product per run of neighbours of one length: on a CPU, and if no kernel of `varlen` fits."""
+    """Attend with one product per run of neighbouring sentences of equal length. Used if no kernel of `varlen.py`
+    fits."""
     query, key, value = (part.squeeze(0) for part in repeat_shared_heads(query, key, value))
     if settings.dropout:  # torch's kernel has none on a CPU
         dropped: Tensor = _RunAttention.apply(query, key, value, packing, settings)
@@ -146,12 +147,12 @@ class _RunAttention(torch.autograd.Function):
 
 
 def _without_autocast(device: torch.device) -> torch.autocast:
-    """Inside, products keep the types of their inputs. Does nothing for a device without autocast."""
+    """Let products keep their inputs' types inside the block. Does nothing for a device without autocast."""
     return torch.autocast(device.type if torch.amp.is_autocast_available(device.type) else "cpu", enabled=False)
 
 
 def _gathered(run: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return a run as (heads x sentences, length, size), for one batched product."""
+    """Return a run of sentences as (heads x sentences, length, size), for one batched product."""
     return run.new_empty(run.shape, dtype=dtype).copy_(run).flatten(0, 1)
 
 

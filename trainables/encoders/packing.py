@@ -1,4 +1,4 @@
-"""The places of sentences in a packed row, and the tokens to which a token attends."""
+"""The positions of sentences in a packed row, and the tokens to which a token attends."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ class Tiles:
 
 @dataclass(frozen=True, eq=False)
 class Packing:
-    """The places of sentences in a packed row. They are computed on the CPU, so that nothing waits for the device."""
+    """The positions of sentences in a packed row. They are computed on the CPU, so that nothing waits for the
+    device."""
 
     lengths: tuple[int, ...]
     """Lengths of the sentences in tokens, then those of the padding sentences."""
@@ -49,11 +50,12 @@ class Packing:
     """Length of the longest sentence, in tokens."""
     offsets: Tensor  # (all sentences + 1,) int32, the start of each, and the row's end; on the device
     tiles: Tiles | None
-    """None on a CPU, and if a sentence is longer than the largest tile."""
+    """The row cut into tiles, for a GPU; None on a CPU, and if a sentence is longer than the largest tile."""
 
     @classmethod
     def pack(cls, lengths: Sequence[int], device: torch.device, *, rounded: bool = False) -> Packing:
-        """Pack sentences. `rounded`: padding sentences, none longer than others, fill a row up to `rounded_length`."""
+        """Pack sentences. `rounded`: padding sentences, no longer than the longest, fill the row up to
+        `rounded_length`."""
         fill, longest = rounded_length(sum(lengths)) - sum(lengths) if rounded else 0, max(lengths)
         filling = [longest] * (fill // longest) + [fill % longest] * (fill % longest > 0)
         row = (*lengths, *filling)
@@ -64,11 +66,11 @@ class Packing:
 
     @functools.cached_property
     def runs(self) -> list[tuple[int, int]]:
-        """Runs of neighbours of one length: (number of sentences, length)."""
+        """Runs of neighbouring sentences of equal length: (number of sentences, length in tokens)."""
         return [(len(list(same)), length) for length, same in groupby(self.lengths)]
 
     def by_run(self, row: Tensor) -> list[Tensor]:
-        """Return views of a row, (heads, tokens, size), one per run, (heads, sentences, length, size)."""
+        """Split a row, (heads, tokens, size), into one view for each of `runs`, (heads, sentences, length, size)."""
         parts = row.split([count * length for count, length in self.runs], dim=1)
         return [part.unflatten(1, run) for part, run in zip(parts, self.runs, strict=True)]
 
@@ -87,18 +89,19 @@ class Packing:
 
 @dataclass(frozen=True)
 class AttentionSettings:
-    """How a token attends to the tokens of its sentence."""
+    """Settings of attention: how a token attends to the tokens of its sentence."""
 
     dropout: float = 0.0
     causal: bool = False
     """Whether a token does not attend to later tokens."""
     window: int | None = None
-    """A token attends only to tokens closer than this; None: to all of its sentence. None if no sentence is longer."""
+    """A token attends only to tokens closer than this. None: to all tokens of its sentence; also set to None if no
+    sentence is longer than the window."""
     scaling: float | None = None
-    """Factor of the scores; None: one divided by the root of a head's size."""
+    """Factor of the attention scores; None: one divided by the root of a head's size."""
 
     def mask(self, length: int, device: torch.device) -> Tensor | None:  # (length, length)
-        """Return the tokens to which each token of a sentence attends; None: all."""
+        """Return whether the token of each row attends to the token of each column; None: all tokens attend to all."""
         if not self.causal and (self.window is None or length <= self.window):
             return None
         place = torch.arange(length, device=device)

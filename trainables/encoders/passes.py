@@ -92,7 +92,7 @@ def padded(rows: Sequence[Sequence[int]], fill_value: int) -> Tensor:  # (rows, 
 
 
 def full_passes(lengths: Sequence[int], most: int) -> list[list[int]]:
-    """Return indices, longest first, cut into passes of at most `most` tokens, or of one longer sentence."""
+    """Return the indices of sentences, longest first, in passes of at most `most` tokens, or of one longer sentence."""
     passes: list[list[int]] = []
     room = 0
     for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):

@@ -64,7 +64,7 @@ class Pipeline:
         return Pipeline(self.model, self.evaluation_precision, document)
 
     def fingerprint(self) -> str:
-        """Return sixteen digits of everything that decides what `encode` returns, also of poolings and prompts."""
+        """Return sixteen digits of everything that decides what `encode` returns, poolings and prompts included."""
         model, first = self.model, self.model[0]
         settings = {
             "stages": [(type(stage).__name__, _settings(stage)) for stage in model],

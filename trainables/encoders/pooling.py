@@ -28,17 +28,18 @@ class Pooling(Options):
 
     name: ClassVar[str]
     every_layer: ClassVar[bool] = False
-    """Whether the pooling uses the states of all layers; if not, it gets those of the last layer only."""
+    """Whether the pooling gets the states of all layers; if not, it gets those of the last layer only."""
     needs_cls: ClassVar[bool] = False
     """Whether the first token must be [CLS]."""
     needs_prompt: ClassVar[bool] = False
-    """Whether a prompt is always pooled, as the pooling counts places: without it another token would be the first."""
+    """Whether prompts are always pooled, because the pooling counts token positions: without a prompt another token
+    would be the first."""
     stock: ClassVar[str | None] = None
     """Mode of sentence-transformers' module `Pooling` at the end of a saved model; None: the model cannot be saved."""
     module_before: ClassVar[str | None] = None
     """Class of the module before `Pooling`, if one is needed; `make_module_before` makes it."""
     since: ClassVar[str] = "5.4"
-    """The first version of sentence-transformers that has these modules."""
+    """The first version of sentence-transformers that has the modules of this pooling."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Reset `stock` and `module_before` of a class that pools unlike its parent, unless the class sets them."""
@@ -65,12 +66,12 @@ class Pooling(Options):
         return False
 
     def pool_for_evaluation(self, states: States, mask: Tensor) -> Tensor:
-        """Return embeddings as `pool` does, for `encode` if padding counts."""
+        """Return embeddings as `pool` does. `encode` calls this method if padding counts."""
         raise NotImplementedError
 
     def modules(self, dim: int, layers: int, tokenizer: PreTrainedTokenizerBase) -> list[nn.Module]:
-        """Return the modules of sentence-transformers that pool states of size `dim` equally. Only stock modules:
-        others are not loaded unless a folder's code is trusted."""
+        """Return the modules of sentence-transformers that pool states of size `dim` as this class does. All are stock
+        modules, because others are not loaded unless a folder's code is trusted."""
         from sentence_transformers.sentence_transformer.modules import Pooling as Stock
 
         before = [] if self.module_before is None else [self.make_module_before(dim, layers, tokenizer)]
@@ -210,7 +211,7 @@ class FirstLastMean(Pooling):
 
 
 def _ends(layers: int) -> list[float]:
-    """Return a weight for each layer: 0 for all but the first and the last."""
+    """Return a weight for each layer, equal for the first and the last, 0 for the others."""
     return [1.0, *[0.0] * (layers - 2), 1.0] if layers > 1 else [2.0]
 
 

@@ -1,4 +1,4 @@
-"""Changes of finished embeddings without training: `pooling.after`. `FITS` has one function for each kind."""
+"""Changes of finished embeddings without training: `pooling.after`. `FITS` has one function for each value."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Postprocessed:
 
     @property
     def for_documents(self) -> Postprocessed | None:
-        """The encoder for documents with the same statistics; None if the encoder has no other one for documents."""
+        """The encoder for documents with the same statistics; None if `encoder` also encodes documents."""
         documents = for_documents(self.encoder)
         if documents is None:
             return None
@@ -48,12 +48,13 @@ class Postprocessed:
 
 
 def center(embeddings: np.ndarray) -> Statistics:
-    """x - mu, where mu is the mean of the training embeddings."""
+    """Return mu for the change x - mu: the mean of the training embeddings."""
     return embeddings.mean(axis=0, dtype=np.float64), None
 
 
 def whiten(embeddings: np.ndarray) -> Statistics:
-    """(x - mu) W with W = U / sqrt(lambda), from the covariance U diag(lambda) U^T (BERT-whitening, Su et al. 2021).
+    """Return mu and W for the change (x - mu) W: W = U / sqrt(lambda), from the covariance U diag(lambda) U^T
+    (BERT-whitening, Su et al. 2021).
 
     No dimension is dropped. Directions in which the training embeddings do not vary, beyond the covariance's rank,
     become 0.

@@ -44,7 +44,7 @@ def _tf32() -> Iterator[None]:
 
 
 def computing(device: torch.device, numbers: Numbers) -> contextlib.AbstractContextManager[object]:
-    """Inside, matrix products are computed in `numbers`."""
+    """Return a context in which matrix products are computed in `numbers`."""
     if isinstance(numbers, str):
         return _tf32()
     return contextlib.nullcontext() if numbers == torch.float32 else torch.autocast(device.type, dtype=numbers)
@@ -66,8 +66,8 @@ def slow_bf16(precision: str, device: torch.device | str, key: str = "optimisati
 
 @contextlib.contextmanager
 def full_weights(model: nn.Module) -> Iterator[None]:
-    """Inside, bf16 weights are fp32, as a model is evaluated and saved. Afterwards they are as before, and still the
-    optimiser's."""
+    """Convert bf16 weights to fp32 inside the block, as a model is evaluated and saved. Afterwards they have the old
+    type and values again, and the optimiser still refers to them."""
     low = [parameter for parameter in model.parameters() if parameter.dtype == torch.bfloat16]
     _convert(low, torch.float32)
     try:

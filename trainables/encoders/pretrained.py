@@ -101,7 +101,7 @@ def _load(name: str, dtype: torch.dtype) -> Loaded:
     if name != SCENES_ENCODER:
         return _from_pretrained(name, dtype)
     backbone, tokenizer = build()
-    # The built-in weights are random but fixed, so they do not count as drawn.
+    # The built-in weights are random but fixed, so they do not count as newly initialised.
     return backbone.to(dtype), tokenizer, []
 
 

@@ -31,7 +31,7 @@ class Projection(Options):
         return dim
 
     def build(self, dim: int) -> nn.Module:
-        """Return a module, (sentences, dim) to (sentences, `size(dim)`)."""
+        """Return the head: a module that maps (sentences, dim) to (sentences, `size(dim)`)."""
         raise NotImplementedError
 
 
@@ -49,7 +49,7 @@ class Identity(Projection):
 
 @dataclass(frozen=True)
 class Sized(Projection):
-    """A head whose output has a size of its own."""
+    """A head whose output size is a key."""
 
     dim: int | None = key(
         None,

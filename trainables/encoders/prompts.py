@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Prompts:
-    """Texts before each sentence; empty ones change nothing."""
+    """Texts that an encoder puts before each sentence; an empty text changes nothing."""
 
     query: str = ""
     """Prompt of anchors, and of every evaluated sentence except documents."""

@@ -66,18 +66,19 @@ class StaticEncoder(nn.Module):
         return [encoding.ids for encoding in encodings]
 
     def embed(self, tokens: Sequence[Sequence[int]]) -> Tensor:  # (sentences, dim)
-        """Return means, with gradient, in the order of the sentences."""
+        """Return embeddings, the means of token vectors, with gradient, in the order of the sentences."""
         ids = torch.tensor([*chain.from_iterable(tokens)], dtype=torch.long)
         starts = torch.tensor([0, *accumulate(map(len, tokens))][:-1], dtype=torch.long)
         return F.embedding_bag(to_device(ids, self.device), self.vectors, to_device(starts, self.device), mode="mean")
 
     def passes(self, lengths: Sequence[int], most: int | None = None) -> list[list[int]]:
-        """Return passes of at most `most` tokens. None: one pass, as it stores no states."""
+        """Return the indices of sentences per pass of at most `most` tokens; None: one pass, as no states are
+        stored."""
         return full_passes(lengths, most or sum(lengths))
 
     @torch.inference_mode()
     def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:  # (sentences, dim)
-        """Return float32 means, in the order of the sentences."""
+        """Return float32 embeddings, the means of token vectors, in the order of the sentences."""
         embedded = np.empty((len(sentences), self.dim), dtype=np.float32)
         for start in range(0, len(sentences), _SENTENCES_PER_PASS):
             part = slice(start, start + _SENTENCES_PER_PASS)
@@ -99,8 +100,8 @@ class StaticEncoder(nn.Module):
 
 
 def load_static(request: EncoderRequest) -> BaseEncoder:
-    """Load the vectors of a static model or a transformer's word embeddings, or draw them. Raises `UserError` if they
-    cannot be loaded, or do not fit the tokenizer."""
+    """Load the vectors of a static model or a transformer's word embeddings, or initialise vectors randomly. Raises
+    `UserError` if they cannot be loaded, or do not fit the tokenizer."""
     config, start = request.config, request.options or StaticStart()
     assert isinstance(start, StaticStart)
 

@@ -69,7 +69,7 @@ def _of_file(weights: Path | None) -> StaticFiles:
 
 
 def _installed() -> Path | None:
-    """Return the largest weights of the installed wordllama."""
+    """Return the largest file of weights in the installed package wordllama; None if there is none."""
     package = importlib.util.find_spec(WORDLLAMA)  # imports nothing
     folders = filter(None, package.submodule_search_locations or ()) if package else ()
     files = [file for folder in folders for file in (Path(folder) / "weights").glob(f"*{_SUFFIX}")]

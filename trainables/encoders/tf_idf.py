@@ -133,7 +133,7 @@ class _Span:
         return {"counts": self.counts.data, "names": self.counts.indices, "texts": self.counts.indptr}
 
     def numbers(self, counts: csr_array) -> np.ndarray:  # (sentences, dim)
-        """Return coordinates. Products of two texts equal those of their counts, for counts inside the space."""
+        """Return the texts' coordinates. Their products equal those of the counts, for counts inside the space."""
         products = (self.counts @ counts.T).toarray()
         with threadpool_limits(1):
             return np.asarray(solve_triangular(self.factor, products, lower=True, overwrite_b=True).T)

@@ -79,7 +79,7 @@ def _stored(part, numbers, rows, real, size: tl.constexpr):
 
 @triton.jit
 def _rows(begins, tile: tl.constexpr):
-    """Return the token indices of this program's tile, and which of them exist."""
+    """Return the token indices of this program's tile, and whether each belongs to the tile."""
     rows = tl.load(begins + tl.program_id(0)) + tl.arange(0, tile)
     return rows, rows < tl.load(begins + tl.program_id(0) + 1)
 

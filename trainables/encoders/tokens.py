@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 MIN_CACHED_SENTENCES = 1000
-"""From this number of sentences on, tokens are cached; fewer are tokenized as fast as they are found."""
+"""From this number of sentences on, tokens are cached; fewer are tokenized as fast as they are found in the cache."""
 
 
 def kept_token_ids(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str], longest: int) -> list[list[int]]:

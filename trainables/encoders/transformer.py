@@ -45,7 +45,7 @@ class TransformerEncoder(nn.Module):
         model_end: ModelEnd = PLAIN,
         pools_prompt: bool = True,
     ) -> None:
-        """`mlm_head` trains the same backbone and is not saved. `fresh`: the backbone's parameters that were drawn.
+        """`mlm_head` trains the same backbone and is not saved. `fresh`: the backbone's newly initialised parameters.
         `model_end`: the end of a saved model. `pools_prompt`: whether a prompt's tokens are pooled."""
         super().__init__()
         self.backbone = backbone
@@ -147,7 +147,7 @@ class TransformerEncoder(nn.Module):
         return embedded[to_device(order.argsort(), self.device)]
 
     def passes(self, lengths: Sequence[int], most: int | None = None) -> list[list[int]]:
-        """Return the passes of `embed`; see `Passes.cut`."""
+        """Return the indices of sentences in each pass of `embed`; see `Passes.cut`."""
         return self._passes.cut(lengths, most)
 
     @torch.inference_mode()

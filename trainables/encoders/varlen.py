@@ -41,8 +41,8 @@ def fastest_attention(
 
 
 def fits(tile: int, size: int, dtype: torch.dtype) -> bool:
-    """Whether `tiles.py` works well with `tile` tokens and `size` numbers per head: its sizes are powers of two, and a
-    GPU's fast memory is small. In 32 bits torch's own kernel is faster from heads of 64 on."""
+    """Whether `tiles.py` works well with `tile` tokens and `size` numbers per head: sizes must be powers of two and fit
+    into a GPU's small fast memory. In 32 bits torch's own kernel is faster from heads of 64 on."""
     return size in (16, 32, 64, 128) and tile * size <= (2**13 if dtype.itemsize == 2 else 2**11)
 
 
@@ -95,7 +95,7 @@ def memory_efficient(
 
 
 def repeat_shared_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Repeat keys and values for each head of the queries, if several of these share one."""
+    """Repeat heads of keys and values that several query heads share, so that each query head has its own."""
     shared = query.shape[1] // key.shape[1]
     if shared == 1:
         return query, key, value

@@ -43,7 +43,7 @@ class WordVectors:
         self.device: torch.device = chosen_device(device)
 
     def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:  # (sentences, dim)
-        """Return float32 means, in the order of the sentences."""
+        """Return float32 embeddings, the means of word vectors, in the order of the sentences."""
         means = np.zeros((len(sentences), self.dim), dtype=np.float32)
         for position, sentence in enumerate(sentences):
             rows = [self.index[word] for word in sentence.lower().split() if word in self.index]
@@ -112,7 +112,7 @@ def _read_text(path: Path) -> tuple[list[str], np.ndarray]:
 
 
 def _header(words: str, dim: str) -> list[int] | None:
-    """Return the counts in a first line of two numbers; None if there are none."""
+    """Return the two counts of a first line such as `400000 50`; None if the line holds other content."""
     return [int(words), int(dim)] if words.isdecimal() and dim.isdecimal() and len(words + dim) < 30 else None
 
 
@@ -151,7 +151,7 @@ def _read_matrix(path: Path) -> tuple[list[str], np.ndarray]:
 def _read_words(path: Path, count: int) -> list[str]:
     """Return words in row order: one per line, a JSON list, or a Parquet table (a text column, or the index).
 
-    An unrelated file returns a number of words other than `count`.
+    For an unrelated file the number of returned words is not `count`.
     """
     try:
         return {".txt": _text_words, ".json": _json_words, ".parquet": _parquet_words}[path.suffix](path, count)

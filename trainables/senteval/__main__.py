@@ -158,7 +158,7 @@ def _folder(data: str) -> Path:
 
 
 def _check(data: Path, names: Sequence[str]) -> None:
-    """Refuse, before an encoder is loaded, data without any task to score. `evaluate` handles one bad task."""
+    """Raise `UserError`, before an encoder is loaded, if no task can be scored. `evaluate` handles single bad tasks."""
     check_folder(data, names)
     problems = []
     for name in names:

@@ -24,7 +24,8 @@ _CALLED = {"dev": ("dev", "valid", "validation", "val"), "test": ("test",)}
 
 
 def files(folder: Path, split: str) -> tuple[Path, Path, Path]:
-    """Return the three files of a part. Raises `UserError` if one is missing, or if the part's file is not clear."""
+    """Return the files of queries, documents and grades of a split. Raises `UserError` if one is missing, or if several
+    files of grades could be the split's."""
     for name in (QUERIES, CORPUS):
         if not (folder / name).is_file():
             raise UserError(f"{folder} is no folder of a search task: it has no {name}")
@@ -39,7 +40,7 @@ def files(folder: Path, split: str) -> tuple[Path, Path, Path]:
 
 
 def read_beir(task: Task, paths: Sequence[Path]) -> TaskData:
-    """Read three files for each part. The items are the queries in the qrels, in the order of the queries' file."""
+    """Read three files for each split. The items are the queries in the qrels, in the order of the queries' file."""
     splits, left_out = {}, []
     for split, *three in zip(task.splits, paths[::3], paths[1::3], paths[2::3], strict=True):
         splits[split], notes = _split(*three)
@@ -48,10 +49,10 @@ def read_beir(task: Task, paths: Sequence[Path]) -> TaskData:
 
 
 def _split(queries: Path, corpus: Path, judged: Path) -> tuple[Split, list[str]]:
-    """Return the queries of a part, and notes on what was left out, with counts.
+    """Return the queries of a split, and messages with counts of what was left out.
 
-    Documents are sorted by falling id, the order in which trec_eval ranks equal ones. A relevant document that is not
-    in the corpus counts as not found; its number is negative.
+    Documents are sorted by falling id, the order in which trec_eval ranks equal cosines. A relevant document that is
+    not in the corpus counts as not found; its number is negative.
     """
     (query_texts, no_query), (texts, no_text) = _texts(queries), _texts(corpus)
     ids = sorted(texts, key=str.encode, reverse=True)

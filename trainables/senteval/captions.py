@@ -50,5 +50,5 @@ def read_captions(path: Path) -> Split:
 
 
 def read_coco(task: Task, paths: Sequence[Path]) -> TaskData:
-    """Read one pickle per split."""
+    """Read the pickles of captions and image features, one for each split."""
     return TaskData({name: read_captions(path) for name, path in zip(TRAIN_DEV_TEST, paths, strict=True)})

@@ -1,10 +1,10 @@
 """All classifiers of a task in one fit: each fold with each L2 value is a block of columns in one stacked linear layer.
 
-The original toolkit fits one softmax classifier after another, 410 for a nested cross-validation. They all read
-the same examples, so here one matrix product a step serves them all: rows are permuted once an epoch, a step takes
-the next rows, and a mask marks the rows of each classifier's training part. A step has as many rows as give each
-classifier about `batch` rows of its own, and the loss of a classifier is the mean over its own rows. A classifier that
-has stopped early leaves the product. Gradients are written out, since a linear layer needs no autograd.
+The original toolkit fits one softmax classifier after another, 410 for a nested cross-validation. They all read the
+same examples, so here one matrix product a step serves them all: rows are permuted once an epoch, a step takes the next
+rows, and a mask marks the rows that train each classifier. A step has as many rows as give each classifier about
+`batch` rows of its own, and the loss of a classifier is the mean over its own rows. A classifier that has stopped early
+is removed from the product. Gradients are written out, since a linear layer needs no autograd.
 
 Two classes need one column. Softmax of two columns (w0, w1) depends on w1 - w0 only, and the two gradients are
 -g and g. From w0 = -w1 every step of Adam or RMSprop, coupled weight decay included, keeps w0 = -w1, because both
@@ -53,7 +53,7 @@ class Fold:
 
 
 def hold_out(train: np.ndarray, seed: int) -> Fold:
-    """Return a fold that stops on a random twentieth of the training rows."""
+    """Return a fold that holds out a random twentieth of the training rows, on which its fit stops early."""
     order = train[RandomState(seed).permutation(len(train))]
     held = max(1, int(0.05 * len(train)))
     return Fold(order[held:], order[:held], drawn=len(train))
@@ -67,10 +67,10 @@ class Classifiers:
     """
 
     weights: Tensor  # (classifiers, columns, width)
-    dev_correct: np.ndarray  # (classifiers,) correct answers on the classifier's dev part
+    dev_correct: np.ndarray  # (classifiers,) correct answers on the classifier's dev rows
 
     def predict(self, rows: Tensor, classifiers: Sequence[int] | slice = slice(None)) -> np.ndarray:
-        """Return class numbers, (rows, classifiers)."""
+        """Return the class numbers that some of the classifiers predict, (rows, classifiers)."""
         return _classes(rows, self.weights[classifiers]).cpu().numpy()
 
 
@@ -88,8 +88,9 @@ def fit_classifiers(
 ) -> Classifiers:
     """Fit one classifier for every fold and L2 value. Equals fitting one after another, except for the row order.
 
-    `decays`: L2 values, (L2,) or (folds, L2). With one fold, or `own_order`, the row order is the original's, too;
-    `own_order` costs more. `precision` is the type of products if folds share a row order; everything else is fp32.
+    `decays`: L2 values, (L2,) or (folds, L2). With one fold, or `own_order`, the row order is the original toolkit's,
+    too; `own_order` costs more. `precision` is the type of products if folds share a row order; everything else is
+    fp32.
     """
     per_fold = np.atleast_2d(np.asarray(decays)).shape[1]
     decay = np.broadcast_to(np.asarray(decays, dtype=np.float32), (len(folds), per_fold))
@@ -212,7 +213,7 @@ class _SharedOrder:
                 optimiser.step(weights, gradient.addcmul_(flat, decay).view_as(weights))
 
     def keeps(self, running: Tensor, per_fold: int) -> Tensor:
-        """Return which classifiers stay in the stack."""
+        """Return which classifiers stay in the stack: those that are still running."""
         return running
 
     def _shares(self, order: Tensor) -> Tensor:
@@ -271,7 +272,7 @@ class ClassifierOptimiser:
         self.second = torch.zeros_like(weights)
 
     def keep(self, classifiers: Tensor) -> None:
-        """Keep the state of these classifiers only, the first dimension of the weights."""
+        """Keep the state of some classifiers only; `classifiers` is a mask, (classifiers,)."""
         self.first, self.second = self.first[classifiers], self.second[classifiers]
 
     def step(self, weights: Tensor, gradient: Tensor) -> None:
@@ -314,7 +315,7 @@ def _truth(classes: int) -> Tensor:
 
 
 def _probabilities(logits: Tensor) -> Tensor:
-    """Return the probabilities of (..., columns, rows) over the columns; in place if there is one. With few columns as
+    """Return the probabilities of (..., columns, rows) over the columns; in place for one column. With few columns as
     the last dimension torch takes twenty times as long."""
     return logits.mul_(2).sigmoid_() if logits.shape[-2] == 1 else torch.softmax(logits, dim=-2)
 
@@ -332,7 +333,7 @@ def _dev_correct(dev: Sequence[Tensor], target: Sequence[Tensor], weights: Tenso
 
 
 def _classes(rows: Tensor, weights: Tensor) -> Tensor:
-    """(rows, width), (classifiers, columns, width) -> class numbers, (rows, classifiers)."""
+    """Return class numbers, (rows, classifiers), from (rows, width) and (classifiers, columns, width)."""
     classifiers, columns, width = weights.shape
     logits = (rows @ weights.view(-1, width).T).view(len(rows), classifiers, columns)
     return (logits[:, :, 0] > 0).long() if columns == 1 else logits.argmax(dim=2)

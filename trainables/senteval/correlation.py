@@ -30,7 +30,7 @@ def cosine(embeddings: Tensor, left: Tensor, right: Tensor) -> np.ndarray:
 
 
 def pearson(a: np.ndarray, b: np.ndarray) -> float:
-    """Return Pearson's correlation; 0 if one side is constant. Computed in float64, also for arrays of fewer bytes."""
+    """Return Pearson's correlation; 0 if one array is constant. Always computed in float64."""
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     x, y = a - a.mean(), b - b.mean()
     scale = float(np.sqrt((x * x).sum() * (y * y).sum()))
@@ -49,7 +49,7 @@ CORRELATIONS: Mapping[Correlation, Callable[[np.ndarray, np.ndarray], float]] = 
 
 
 def correlation_in(number: str) -> Correlation:
-    """Return which correlation a number of a task is, by the number's name."""
+    """Return which correlation a task's score is, by the score's name such as `test_spearman_cosine`."""
     return "spearman" if "spearman" in number else "pearson"
 
 

@@ -1,7 +1,7 @@
-"""Effects of each test item on a number of a task, for one seed's answers: the values of `TaskKind.effects`.
+"""Effects of each test item on a score of a task, for one seed's answers: the values of `TaskKind.effects`.
 
-The sum of squares of the effects is the variance of the number over items, in points squared. All are first-order: the
-change of a number if one item counted a little more.
+The sum of squares of the effects is the variance of the score over items, in points squared. All are first-order: the
+change of the score if one item counted a little more.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from trainables.senteval.ranking import counts_at_or_above
 Array = np.ndarray
 POINTS = 100.0
 Aggregation = Literal["all", "mean", "wmean"]
-"""How sub-corpora are correlated: over all items, or by the mean over sub-corpora, plain or weighted by size."""
+"""How a correlation uses sub-corpora: over all items, or as the mean over sub-corpora, plain or weighted by size."""
 
 
 def mean_effects(values: Array, strata: Sequence[int] | None = None) -> Array:
     """Return (items,) effects on a mean over all items, in percent, from (items,) shares from 0 to 1, such as whether
-    each answer is correct. `strata`: sizes of parts, in order, which are fixed when items are resampled."""
+    each answer is correct. `strata`: sizes of the strata, in order, which are fixed when items are resampled."""
     values = np.asarray(values, dtype=float)
     return POINTS * _strata_mean(values, [len(values)] if strata is None else strata)
 
@@ -40,7 +40,7 @@ def accuracy_effects(hits: Array, folds: int | None = None) -> Array:
 
 
 def f1_effects(predicted: Array, gold: Array) -> Array:
-    """Return (items,) effects on the F1 of class 1, from (items,) of 0 and 1. Zero if class 1 never occurs."""
+    """Return (items,) effects on the F1 of class 1, from classes (items,), 0 or 1. Zero if class 1 never occurs."""
     predicted, gold = np.asarray(predicted, dtype=float), np.asarray(gold, dtype=float)
     named = predicted + gold
     if not named.any():
@@ -141,12 +141,12 @@ class _Grades:
         self.variance = float((self.grades**2).mean()) - 0.25
 
     def mean_above(self, weights: Array) -> Array:
-        """Return (items,) the mean over all items of their weight if they are above the item, half if equal."""
+        """Return for each item i the mean over items j of j's weight if j is above i, half of it if equal, else 0."""
         sums = np.bincount(self._group, weights=weights)
         above = sums[::-1].cumsum()[::-1] - sums / 2
         return np.asarray(above[self._group] / len(weights))
 
     def variance_influence(self) -> Array:
-        """Return (items,) the influence on the variance of the grades, which depends on ties alone."""
+        """Return (items,) the influence on the variance of the grades. That variance depends on ties alone."""
         squares = float((self.grades**2).mean())
         return np.asarray(self.grades**2 + 2 * self.mean_above(self.grades) - 3 * squares)

@@ -22,7 +22,7 @@ Lookup = Callable[[list[str]], "Tensor"]
 
 
 class Singles:
-    """Feature rows of one embedding each."""
+    """Feature rows of single texts: one embedding each."""
 
     def __init__(self, embeddings: Tensor, index: Tensor) -> None:
         self.dim = embeddings.shape[1]
@@ -74,7 +74,7 @@ class Embedded:
     embeddings: Tensor  # (unique sentences, dim) float32
     lookup: Lookup
     document_lookup: Lookup | None = None
-    """Maps documents of searches to their row numbers, if documents may have embeddings of their own."""
+    """Maps documents of searches to their row numbers; None: documents have the same embeddings as sentences."""
 
     def documents(self, texts: list[str]) -> Tensor:
         """Return the row numbers of documents, (texts,)."""
@@ -90,7 +90,7 @@ class Embedded:
         return PairRows(self.embeddings, left, right, both=self.task.both_embeddings)
 
     def all_rows(self, name: str) -> Tensor:  # (examples, width)
-        """Return the feature rows of a split."""
+        """Return all feature rows of a split, in the order of its examples."""
         return self.rows(name).take(torch.arange(len(self.data.splits[name])))
 
     def features(self, *names: str) -> Tensor:  # (examples, dim)

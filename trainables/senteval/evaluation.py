@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Encode = Callable[[Sequence[str]], np.ndarray]
 """Maps unique sentences to float32 embeddings, (sentences, dim)."""
 MIN_CALIBRATION_TEXTS = 100
-"""Least number of texts from which ranges of numbers are computed."""
+"""Least number of texts from which the ranges of an embedding's numbers are computed."""
 
 
 @dataclass(frozen=True)
@@ -43,23 +43,23 @@ class SentEvalResult:
 
     protocol: str
     tasks: dict[str, Numbers]
-    """By task: numbers in percent, None if missing, with `seconds`, `examples` and, if one is None, `reason`."""
+    """By task: scores in percent, None if missing, with `seconds`, `examples` and, if a score is None, `reason`."""
     answers: dict[str, Answers] = field(repr=False)
-    """Answers to the test part by `TASK`, and to a development part without fits by `dev.TASK`. Items are in the order
-    of the task's reader."""
+    """Answers to the test split by `TASK`, and to the development split by `dev.TASK` if nothing is fitted for them.
+    Items are in the order of the task's reader."""
     geometry: Geometry
-    """The anisotropy of the embeddings; empty for development parts."""
+    """The anisotropy of the embeddings; empty for development splits."""
     seconds: float
     encoding_seconds: float
     errors: dict[str, str] = field(default_factory=dict)
-    """A sentence for each task whose data is broken; missing data is no error."""
+    """A message for each task whose data is broken; missing data is no error."""
     scales: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """By task: lowest and highest training score of a regressor whose bins depend on the data."""
+    """By task: lowest and highest gold score of the train split, for a regressor whose bins depend on the data."""
 
     @property
     def kept(self) -> dict[str, np.ndarray]:
-        """Arrays to store beside a record, so that two trials can be paired from their folders alone: `Answers.arrays`
-        of every task. Trials can be paired item by item if their digests (`items.TASK`) are equal."""
+        """Arrays to store beside a record: `Answers.arrays` of every task. They are enough to compare two trials item
+        by item if their digests (`items.TASK`) are equal."""
         arrays: dict[str, np.ndarray] = {}
         for name, answers in self.answers.items():
             arrays |= answers.arrays(name.removeprefix("dev."))
@@ -74,7 +74,7 @@ class Embeddings:
     sentences_digest: str
     """Digest of the sentences in their order: sixteen hexadecimal digits."""
     seconds: float
-    """Time of reading and encoding."""
+    """Seconds that reading the tasks and encoding took."""
     encode_ms: float = 0.0
     """Milliseconds of encoding per sentence."""
     separate_documents: bool = False
@@ -92,7 +92,7 @@ def evaluate(
     progress: bool = False,
     encode_documents: Encode | None = None,
 ) -> SentEvalResult:
-    """Return the scores of tasks and groups; with `parts="development"` their development numbers alone.
+    """Return the scores of tasks and groups; with `parts="development"` their development scores alone.
 
     `encode` is called once, with the unique sentences of all tasks, then `encode_documents` with the unique documents
     of all searches. Missing or broken data gives None with the reason. Raises `UserError` if `data` is no SentEval
@@ -109,7 +109,7 @@ def embed(
     parts: Parts = "all",
     encode_documents: Encode | None = None,
 ) -> Embeddings:
-    """Run the first half of `evaluate`, which needs the encoder, with the same errors."""
+    """Read and encode the texts of the tasks: the first half of `evaluate`, with the same errors."""
     begin = time.perf_counter()
     read, missing, errors = _read_all(Path(data), task_names(tasks), parts)
     if not read:
@@ -138,8 +138,8 @@ def score_embeddings(
     seed: int = 1111,
     progress: bool = False,
 ) -> SentEvalResult:
-    """Run the second half of `evaluate`. The tasks are read again, perhaps in another process. Raises `UserError` if
-    they are not the embedded ones."""
+    """Score embeddings: the second half of `evaluate`. The tasks are read again, perhaps in another process. Raises
+    `UserError` if they are not the embedded ones."""
     begin = time.perf_counter()
     names, settings = task_names(tasks), PROTOCOLS[protocol]
     read, missing, errors = _read_all(Path(data), names, parts)
@@ -184,15 +184,15 @@ def score_embeddings(
 
 
 def _with_digest_and_groups(answers: Answers, task: str, data: TaskData) -> Answers:
-    """Return the answers with the digest of their items and the groups that are drawn together."""
+    """Return the answers with the digest of their items and the groups of items that are sampled together."""
     kind = kind_of(task)
     splits = kind.tested_splits(data) if answers.split == "test" else [data.splits[answers.split]]
     return replace(answers, items_digest=digest(splits), groups=kind.groups(splits))
 
 
 def calibration_rows(embeddings: Embeddings, data: str | Path, tasks: Sequence[str]) -> np.ndarray | None:
-    """Return the row numbers of texts that no test has, such as those of development parts, (texts,). None for fewer
-    than `MIN_CALIBRATION_TEXTS`."""
+    """Return the row numbers, (texts,), of texts that are in no test split, such as those of development splits. None
+    for fewer than `MIN_CALIBRATION_TEXTS`."""
     read, *_ = _read_all(Path(data), task_names(tasks))
     texts, tested = _UniqueTexts.collect(read, embeddings.separate_documents), set[str]()
     for name, content in read.items():
@@ -223,8 +223,8 @@ def development(
     tasks: Sequence[str] = ("STSBenchmark",),
     encode_documents: Encode | None = None,
 ) -> dict[str, float | None]:
-    """Return quick scores during training, in percent: by `TASK.NUMBER` the number `TaskKind.development` of each task
-    with data. `score` is their mean, None if there are none."""
+    """Return quick scores for use during training, in percent, by `TASK.NUMBER`: the score `TaskKind.development` of
+    each task with data. The entry `score` is their mean, None if there are none."""
     names = [name for name in task_names(tasks) if TASKS[name].development]
     read, _, errors = _read_all(Path(data), names)
     if errors:
@@ -271,7 +271,7 @@ def check_data(data: str | Path, tasks: Sequence[str]) -> None:
 
 
 def notes_on_left_out_rows(data: str | Path, tasks: Sequence[str]) -> list[str]:
-    """Return sentences on the rows of added tasks' files that are no examples. The tasks must pass `check_data`."""
+    """Return messages about left-out rows of added tasks' files. The tasks must pass `check_data`."""
     added = [TASKS[name] for name in task_names(tasks) if name not in GROUPS["all"]]
     present = [task for task in added if (Path(data) / task.files[0]).is_file()]
     return [f"task {task.name}: {note}" for task in present for note in kept_task(task, Path(data)).left_out]
@@ -294,7 +294,7 @@ def fingerprint(data: str | Path, tasks: Sequence[str]) -> str:
 def _read_all(
     data: Path, names: Sequence[str], parts: Parts = "all"
 ) -> tuple[dict[str, TaskData], dict[str, str], dict[str, str]]:
-    """Return by task the data of the requested parts, the reasons of missing data, and the errors of broken data."""
+    """Return by task the data of the requested splits, the reasons of missing data, and the errors of broken data."""
     check_folder(data, names)
     read: dict[str, TaskData] = {}
     missing: dict[str, str] = {}
@@ -349,11 +349,11 @@ class _UniqueTexts:
         return digest.hexdigest()[:16]
 
     def rows(self, texts: list[str]) -> Tensor:
-        """Return row numbers of sentences in the embeddings."""
+        """Return the row numbers of sentences in the embeddings, (texts,) int64."""
         return _numbers(texts, *self._places)
 
     def document_rows(self, texts: list[str]) -> Tensor:
-        """Return row numbers of documents in the embeddings."""
+        """Return the row numbers of documents in the embeddings, (texts,) int64."""
         return _numbers(texts, *self._places[::-1])
 
     @functools.cached_property

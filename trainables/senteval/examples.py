@@ -26,7 +26,7 @@ class FileLimit:
         self.path, self.lines, self.letters = path, 0, 0
 
     def add(self, letters: int) -> None:
-        """Count one more line."""
+        """Count one more line of this many letters."""
         self.lines, self.letters = self.lines + 1, self.letters + letters
         if self.lines > MOST_LINES or self.letters > MOST_LETTERS:
             raise UserError(
@@ -40,7 +40,7 @@ class JudgedDocuments:
     """Documents that queries are compared with, and their judgements."""
 
     texts: list[str]
-    """Documents. Of those equally near to a query the first one is ranked first."""
+    """The documents' texts. Of documents that are equally near to a query the first is ranked first."""
     judged: Sequence[Mapping[int, int]]
     """For each query: document numbers and their grades; only grades above 0 are relevant."""
     own: np.ndarray  # (queries,) int64: the document that is the query itself, which its search skips; or -1
@@ -53,21 +53,21 @@ class JudgedDocuments:
 
 @dataclass(frozen=True)
 class Split:
-    """Examples in a reader's order. `right` is None if an example is a single sentence or a query."""
+    """Examples of one split, in the reader's order. `right` is None if an example is a single sentence or a query."""
 
     left: list[str]
     right: list[str] | None
     labels: np.ndarray  # (examples,) int64 classes or float64 scores; for captions the image of each
     images: np.ndarray | None = None  # (images, 2048) float32, captions only
     documents: JudgedDocuments | None = None
-    """Documents of queries, whose labels are their numbers of relevant documents."""
+    """Documents that queries are compared with; the label of a query is its number of relevant documents."""
 
     def __len__(self) -> int:
         return len(self.left)
 
     @property
     def scale(self) -> tuple[float, float]:
-        """The lowest and the highest score."""
+        """The lowest and the highest label of the examples, for labels that are scores."""
         return float(self.labels.min()), float(self.labels.max())
 
     def items(self) -> Iterator[tuple[str, ...]]:
@@ -82,7 +82,7 @@ class Split:
         return [[texts[n] for n, grade in judged.items() if grade > 0] for judged in self.documents.judged]
 
     def select(self, kept: np.ndarray) -> Split:
-        """Return a split with only the sentences or pairs of these numbers."""
+        """Return a split with only the sentences or pairs at the indices `kept`."""
         right = None if self.right is None else [self.right[number] for number in kept]
         return replace(self, left=[self.left[number] for number in kept], right=right, labels=self.labels[kept])
 
@@ -106,7 +106,7 @@ class TaskData:
     classes: int = 0
     """Number of classes; 0 if labels are no classes."""
     left_out: tuple[str, ...] = ()
-    """Sentences on the rows of the files that are no examples, with counts."""
+    """Messages with counts of the rows of the files that are no examples."""
     class_names: tuple[str, ...] = ()
     """Class names in a user's own files, in their order; empty for other tasks."""
 

@@ -20,7 +20,7 @@ from trainables.senteval.kinds.contract import TRAIN_DEV_TEST
 
 @dataclass(frozen=True)
 class FileLayout:
-    """An entry of `FILE_LAYOUTS`."""
+    """A layout of a task's files: an entry of `FILE_LAYOUTS`."""
 
     name: str
     function: Callable[..., object] | str
@@ -28,12 +28,12 @@ class FileLayout:
     splits: tuple[str, ...] | None
     """The splits of the layout, in order; empty: sub-corpora of any name; None: the splits that the kind needs."""
     targets: tuple[Target, ...]
-    """Possible labels of the examples."""
+    """The sorts of labels that the examples of this layout can have."""
     files_per_split: int | None = 1
     """Number of files per split; None: one file contains all splits."""
     may_recur: tuple[str, ...] = ()
-    """Prefixes of file names that may occur twice or have equal content: of labels only, and of a corpus that parts
-    share."""
+    """Prefixes of the names of files that may be named twice or have equal content: files of labels only, and a corpus
+    that splits share."""
 
 
 _TOOLKIT = "trainables.senteval.toolkit_files"

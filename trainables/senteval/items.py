@@ -17,27 +17,27 @@ MAX_PREDICTION = 1e30
 """Limit of predictions: real ones are smaller, and sums of squares of larger numbers may overflow."""
 _SIGNED = (np.int8, np.int16, np.int32)  # never unsigned: a difference of two arrays must not wrap around
 SEEN = "seen"
-"""Name of an array beside the answers to a test: whether training saw a text of each item."""
+"""Name of an array stored beside the answers to a test: whether training saw a text of each item."""
 _OWN = ("gold", "parts", "items", "groups")
 """Names in a predictions file of the arrays that every kind of task may have."""
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """The predictions for the items of one part of a task, and the gold labels."""
+    """The predictions for the items of one split of a task, and the gold labels."""
 
     predicted: np.ndarray  # (items,)
     gold: np.ndarray  # (items,)
     parts: np.ndarray | None = None  # (sub-corpora,) their sizes, in order; None: there is one
     further_arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
-    """(items,) each: further arrays of a kind of task, by a lower-case name."""
+    """(items,) each: further arrays that a kind of task stores, by a lower-case name."""
     split: str = "test"
-    """`test` or `dev`."""
+    """The split of the items, `test` or `dev`."""
     items_digest: str = ""
     """Digest of the items' texts; empty in files of older studies."""
     groups: np.ndarray | None = None
-    """(items,) The group number of each item; items of a group are drawn together. None: unknown, or each item is drawn
-    by itself."""
+    """(items,) The group number of each item; items of a group are sampled together. None: unknown, or each item is
+    sampled by itself."""
 
     @property
     def sizes(self) -> np.ndarray:
@@ -46,7 +46,7 @@ class Answers:
 
     @property
     def gold_digest(self) -> str:
-        """A digest of gold labels and sizes, the best identification of the items of older files."""
+        """A digest of gold labels and sizes. It identifies the items of older files, which have no `items_digest`."""
         return hashlib.sha256(self.gold.tobytes() + self.sizes.astype(np.int64).tobytes()).hexdigest()[:16]
 
     def select(self, chosen: np.ndarray) -> Answers:
@@ -74,7 +74,7 @@ class Answers:
     def arrays(self, task: str) -> dict[str, np.ndarray]:
         """Return the arrays of a predictions file: predictions by `TASK`, gold labels by `gold.TASK`, sizes of
         sub-corpora by `parts.TASK`, groups by `groups.TASK`, the digest, (), by `items.TASK`, and further arrays by
-        `NAME.TASK`. For a development part `TASK` is `dev.TASK`."""
+        `NAME.TASK`. For a development split `TASK` is `dev.TASK`."""
         name = self.name_of(task)
         kept = {"gold": self.gold, "parts": self.parts, "groups": self.groups, **self.further_arrays}
         arrays = {name: compact(self.predicted)}
@@ -83,7 +83,7 @@ class Answers:
 
 
 def answers_in(arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, Answers | None]]:
-    """Yield the name of each task with gold labels in a predictions file, `dev.TASK` for a development part, and its
+    """Yield the name of each task with gold labels in a predictions file, `dev.TASK` for a development split, and its
     answers; None if the arrays do not fit together."""
     for name in arrays:
         if f"gold.{name}" in arrays:
@@ -141,7 +141,7 @@ def digest(splits: Sequence[Split]) -> str:
 
 
 def pair_groups(splits: Sequence[Split]) -> np.ndarray | None:
-    """Return the group number of each pair, (items,); pairs of a group are drawn together. None for single sentences.
+    """Return the group number of each pair, (items,); pairs of a group are sampled together. None for single sentences.
 
     The group of a pair is given by its sentence that occurs in more pairs.
     """

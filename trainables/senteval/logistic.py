@@ -5,10 +5,10 @@ Features are standardised and then scaled so that a row has length 1 on average,
 encoders. Measured on TREC, SST-2, MR and SUBJ with 120 and 540 labels, MiniLM of 2 and 6 layers, untrained and trained:
 standardised features won by up to 4 points over raw ones and 3 over those of unit length (TREC), and lost 2.2 at most
 (SST-2, 120 labels, trained). Folds chose within 2 points of the best penalty for the tests, also for trained encoders,
-which have seen these rows; 12 rows of a development part may choose no better than chance. Rows of a group, such as
+which have seen these rows; 12 rows of a development split may choose no better than chance. Rows of a group, such as
 pairs that share a text, are in one fold: if a premise has a hypothesis for each label, two of them reveal the label of
-the third. Six untrained layers, 1,500 pairs of MultiNLI: 48 % with divided groups, 54 % with whole ones; by neighbours
-25 and 43.
+the third. Accuracies of six untrained layers on 1,500 pairs of MultiNLI: 48 % with divided groups, 54 % with whole
+ones; by neighbours 25 % and 43 %.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ PENALTIES = (0.4, 1.6, 6.4, 25.6, 102.4)
 NEIGHBOUR_COUNT = 10
 FOLDS = 5
 MAX_FITTED_ROWS, MAX_CHOOSING_ROWS = 10_000, 1_000
-"""Most labelled rows of a fit, and of the folds that choose the penalty: more rows would cost every trial too much time
-for their benefit."""
+"""Largest numbers of labelled rows of a fit, and of the folds that choose the penalty: more rows would cost every trial
+too much time for their benefit."""
 _ITERATIONS = 5000
-"""Most iterations of a fit, which takes tens or hundreds."""
+"""Largest number of iterations of a fit; usually it takes tens or hundreds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,14 +40,14 @@ class ClassPredictions:
 
     by_regression: np.ndarray
     by_neighbours: np.ndarray
-    """The class of most nearest neighbours, weighted by nearness."""
+    """The class of most of the nearest neighbours, weighted by nearness."""
 
 
 def predict_classes(
     fitted: ArrayLike, labels: np.ndarray, rows: ArrayLike, groups: np.ndarray | None = None
 ) -> ClassPredictions:
-    """Predict the classes of (rows, dim) by a fit to at most `MAX_FITTED_ROWS` of (n, dim) with (n,) labels and
-    groups."""
+    """Predict the classes of `rows`, (rows, dim), by a fit to at most `MAX_FITTED_ROWS` rows of `fitted`, (n, dim),
+    with `labels` and `groups`, (n,) each."""
     from sklearn.neighbors import KNeighborsClassifier
     from threadpoolctl import threadpool_limits
 
@@ -63,8 +63,8 @@ def predict_classes(
 
 
 def predict_in_folds(rows: ArrayLike, labels: np.ndarray, groups: np.ndarray | None = None) -> ClassPredictions:
-    """Predict the classes of (n, dim) fold by fold, each from the others; a label must occur twice. No fold divides one
-    of the (n,) groups, unless there is only one group."""
+    """Predict the classes of `rows`, (n, dim), fold by fold, each from the other folds; some label must occur twice. No
+    fold divides one of the (n,) `groups`, unless there is only one group."""
     features, fold = np.asarray(rows), _folds(labels, groups)
     assert fold is not None, "no label stands there twice"
     predicted = ClassPredictions(np.empty_like(labels), np.empty_like(labels))
@@ -76,8 +76,8 @@ def predict_in_folds(rows: ArrayLike, labels: np.ndarray, groups: np.ndarray | N
 
 
 def best_penalty(features: np.ndarray, labels: np.ndarray, groups: np.ndarray | None = None) -> float:
-    """Return the one of `PENALTIES` with the best predictions in folds, the strongest of equal ones; the middle one if
-    no label occurs twice."""
+    """Return the penalty of `PENALTIES` with the best predictions in folds, of equally good ones the strongest; the
+    middle one if no label occurs twice."""
     few = sample_rows(len(labels), MAX_CHOOSING_ROWS)
     features, labels = features[few], labels[few]
     fold = _folds(labels, None if groups is None else groups[few])

@@ -30,25 +30,25 @@ _MARKERS = "dev|development|val|valid|validation|eval|test"
 _MARKER = re.compile(rf"^({_MARKERS})([._-]+|$)|[._-]+({_MARKERS})$", re.IGNORECASE)
 _SCENES = "scenes:"
 HELD_OUT_NAME = "heldout"
-"""Name of a part that was put aside, unless the other part of its task has a name."""
+"""Name of a split that was held out from training data, unless the other split of its task has a name."""
 
 Row = dict[str, Any]
-"""A row of a table, or a training row in its normal form (`corpora/own_rows.py`)."""
+"""A row of a table, or a training row as `corpora/own_rows.py: read_row` returns it."""
 
 
 @dataclass(frozen=True)
 class _TaskPath:
-    """A path that was given for a part."""
+    """A file or folder that was given for a split of a task."""
 
     name: str
-    """The given name, or the path's name without the word for its part, which may be empty."""
+    """The given name, else the path's name without words such as `dev` or `test`; it may be empty."""
     path: Path
     split: str
     kind: str
 
     @property
     def form(self) -> tuple[str, bool]:
-        """Kind, and whether the path is a folder; equal for the parts of one task."""
+        """Kind, and whether the path is a folder; equal for the splits of one task."""
         return self.kind, self.path.is_dir()
 
     @property
@@ -59,9 +59,9 @@ class _TaskPath:
 def own_tasks(dev: Sequence[str], test: Sequence[str]) -> tuple[Task, ...]:
     """Return the tasks of these files and folders, each `PATH` or `NAME=PATH`, in the given order.
 
-    A dev and a test path are one task if they have one name (a path's name is without `dev`, `test` and similar words
-    at its ends), or if there is exactly one of each of one kind. Raises `UserError` if a path has no task, or if two
-    tasks have one name.
+    A dev and a test path are one task if they have the same name (a path's name is without `dev`, `test` and similar
+    words at its ends), or if they are the only two paths of their kind. Raises `UserError` if a path has no task, or if
+    two tasks have one name.
     """
     parts = [_part(place, split) for split, places in (("dev", dev), ("test", test)) for place in places]
     joined: list[list[_TaskPath]] = []
@@ -80,8 +80,8 @@ def own_tasks(dev: Sequence[str], test: Sequence[str]) -> tuple[Task, ...]:
 
 
 def with_training_file(task: Task, file: Path, labels: Collection[str]) -> Task:
-    """Return a task of classes with a file of labelled texts to fit to, if it has some of the `labels`; any other task
-    unchanged."""
+    """Return a task of classes with `file`, labelled texts, as its train split, if the task has some of the `labels`;
+    return any other task unchanged."""
     if "train" not in KINDS[task.kind].optional:
         return task
     table = open_table(Path(task.files[0]))
@@ -92,8 +92,8 @@ def with_training_file(task: Task, file: Path, labels: Collection[str]) -> Task:
 
 
 def converter_to(tasks: Sequence[Task]) -> Callable[[Sequence[Row]], Sequence[Row]]:
-    """Return a function that makes held-out rows a table of the first of these kinds that most rows allow, so that a
-    model is chosen by the measure that judges it. With a search among the kinds the function returns no rows."""
+    """Return a function that converts held-out rows to rows for the first task whose kind takes most of them, so that a
+    model is chosen by the measure that judges it. If a task is a search, the function returns no rows."""
 
     def table(rows: Sequence[Row]) -> Sequence[Row]:
         for task in tasks:
@@ -114,7 +114,7 @@ def _together(first: _TaskPath, other: _TaskPath, parts: Sequence[_TaskPath]) ->
 
 
 def _task(parts: Sequence[_TaskPath]) -> Task:
-    """Return the task of one part, or of two."""
+    """Return the task of one path, or of a dev and a test path."""
     last = parts[-1]
     splits = tuple(part.split for part in parts)
     present = () if splits == KINDS[last.kind].splits else splits
@@ -145,7 +145,7 @@ def _part(given: str, split: str) -> _TaskPath:
 
 
 def _built_in(name: str, split: str) -> Path:
-    """Return the file or folder of the built-in task of a kind."""
+    """Return the file or folder of a split of the built-in task `scenes:NAME`."""
     writers = {kind.name: kind.scenes for kind in KINDS.values() if kind.scenes}
     if name not in writers:
         raise UserError(
@@ -156,7 +156,7 @@ def _built_in(name: str, split: str) -> Path:
 
 
 def _kind(path: Path, split: str) -> str:
-    """Return the kind of task of a path: a search for a folder, the first kind that the columns fit for a file."""
+    """Return the kind of task of a path: for a folder a search, for a file the first kind that its columns fit."""
     if path.is_dir():
         beir.files(path, split)
         return next(kind.name for kind in KINDS.values() if kind.among_all)

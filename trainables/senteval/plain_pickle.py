@@ -20,7 +20,7 @@ _DTYPE = re.compile(r"[fiub][1248]")
 
 
 class _Dtype:
-    """Replaces `numpy.dtype`: kind and size, then the byte order."""
+    """Replaces `numpy.dtype`: a pickle gives it kind and size, then the byte order."""
 
     def __init__(self, code: str, *_: object) -> None:
         if not isinstance(code, str) or not _DTYPE.fullmatch(code):
@@ -83,7 +83,7 @@ _ADMITTED: dict[str, dict[str, object]] = {
     "numpy.core.numeric": {"_frombuffer": _from_buffer},
     "numpy._core.numeric": {"_frombuffer": _from_buffer},
 }
-"""The only names that arrays and plain containers need."""
+"""The names that a pickle may use: those that arrays and plain containers need."""
 
 _LEFT_OUT = (
     *(pickle.PERSID, pickle.BINPERSID, pickle.EXT1, pickle.EXT2, pickle.EXT4, pickle.INST, pickle.OBJ),

@@ -1,4 +1,4 @@
-"""Accuracy of a linear classifier of embeddings, in one solve: ridge regression, each example left out.
+"""Accuracy of a linear classifier of embeddings, in one solve: ridge regression, where each example is left out once.
 
 SentEval's own classifiers are trained for seconds; this takes milliseconds, so it can run during training. Compare its
 accuracies with each other only, never with SentEval's.
@@ -16,17 +16,18 @@ from trainables.arrays import sample_rows
 from trainables.senteval.examples import Split, TaskData
 
 PENALTY = 0.01
-"""Penalty of squared weights, as a share of the embeddings' mean variance, so that a scale changes nothing."""
+"""Penalty of squared weights, as a share of the embeddings' mean variance, so that rescaled embeddings change
+nothing."""
 MAX_PROBED_EXAMPLES = 4000
 """At most this many examples of a task are probed. The accuracy is then exact to 0.8 points."""
 
 
 def predict_left_out(embeddings: Tensor, labels: Tensor, groups: np.ndarray | None = None) -> Tensor:
-    """Predict the class of each example, (examples,) int64, by a ridge classifier of (examples, dim) with (examples,)
-    labels, fitted to all other examples; with (examples,) groups to the examples of other groups.
+    """Predict the class of each example, (examples,) int64, by a ridge classifier that is fitted to all other examples,
+    or with `groups` to the examples of other groups. `embeddings` is (examples, dim), the others are (examples,).
 
     One least-squares fit of every class's indicator, with an intercept, serves all examples: with hat matrix H and
-    fitted values f, the fit without example i predicts y_i - (y_i - f_i) / (1 - H_ii) for it. Without a group, its
+    fitted values f, the fit without example i predicts y_i - (y_i - f_i) / (1 - H_ii) for it. To leave out a group, its
     block of H replaces H_ii. If all embeddings are equal, the largest class is predicted.
     """
     count = len(embeddings)
@@ -51,7 +52,7 @@ def predict_left_out(embeddings: Tensor, labels: Tensor, groups: np.ndarray | No
 
 
 def _together(groups: np.ndarray | None) -> Iterator[np.ndarray]:
-    """Yield the examples of each group of several, except a group of all examples."""
+    """Yield the indices of each group's examples, for groups of more than one example but not of all."""
     if groups is not None:
         order = np.argsort(groups, kind="stable")
         cuts = np.flatnonzero(np.diff(groups[order])) + 1
@@ -65,9 +66,9 @@ def probe_accuracy(embeddings: Tensor, labels: np.ndarray, groups: np.ndarray | 
 
 
 def probed_part(data: TaskData) -> Split:
-    """Return at most `MAX_PROBED_EXAMPLES` examples to probe during training, none of them from a test part. For a task
-    without parts, which SentEval scores by cross-validation over all of it, they come from one half, so that the other
-    half does not influence what is stopped."""
+    """Return at most `MAX_PROBED_EXAMPLES` examples to probe during training, none of them from a test split. For a
+    task with one split, which SentEval scores by cross-validation, they are at most half of it, so that the other half
+    does not influence which trials are stopped."""
     names = [name for name in data.splits if name != "test"]
     splits = [data.splits[name] for name in names]
     left = [text for split in splits for text in split.left]

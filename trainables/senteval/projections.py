@@ -1,4 +1,4 @@
-"""Two linear projections for retrieval, of captions and of images, into one space, fitted by a ranking loss."""
+"""Linear projections of captions and of images into one space, for retrieval, fitted by a ranking loss."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _images(part: Split) -> Tensor:
 
 
 def _others(order: np.ndarray, low: int, random: np.random.RandomState) -> Tensor:
-    """Return contrasts for each member of the batch that starts at `low`, drawn from all examples outside it."""
+    """Return contrasts for each member of the batch that starts at `low`, drawn from all examples outside the batch."""
     batch = min(_BATCH, len(order) - low)
     drawn = random.randint(0, len(order) - batch, size=_CONTRASTS * batch)
     drawn[drawn >= low] += batch
@@ -80,13 +80,14 @@ def _project(layer: nn.Module, rows: Tensor) -> Tensor:
 
 
 def _project_unique(layer: nn.Module, rows: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
-    """Project each row once, however often it is drawn. Returns (unique, space), and the place of each index in it."""
+    """Project each row once, however often it is drawn. Returns (unique, space), and each index's row in it."""
     unique, where = index.unique(return_inverse=True)
     return _project(layer, rows[unique]), where
 
 
 def _ranking_loss(images: tuple[Tensor, Tensor], texts: tuple[Tensor, Tensor], batch: int) -> Tensor:
-    """Return the sum of hinges. The first `batch` indices are pairs, then come `_CONTRASTS` contrasts for each."""
+    """Return the sum of hinge losses. The first `batch` indices are pairs, then come `_CONTRASTS` contrasts per
+    pair."""
     (image_rows, image_at), (text_rows, text_at) = images, texts
     similarity = image_rows[image_at[:batch]] @ text_rows.T  # (batch, unique texts)
     other_way = text_rows[text_at[:batch]] @ image_rows.T  # (batch, unique images)

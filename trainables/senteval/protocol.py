@@ -31,14 +31,14 @@ class Protocol:
     """
 
     name: str
-    """Identifies scores, so other settings need another name."""
+    """Name of the protocol. Records identify scores by it, so other settings need another name."""
     folds: int
     """Number of folds; fewer if the largest class has fewer examples."""
     fit: Fit
     decays: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2)
-    """L2 values, given to the optimiser as its weight decay."""
+    """L2 values to choose from; each is a weight decay of the optimiser."""
     meaning: str = ""
-    """Purpose, for `--keys`."""
+    """Description of the protocol's purpose, which `--keys` prints."""
 
 
 PROTOCOLS = Registry(

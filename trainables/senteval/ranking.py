@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 NDCG, MRR, MAP, RECALL = "ndcg@10", "mrr@10", "map", "recall@100"
 DEPTH = 1000
-"""Documents that are ranked for a query, as in runs of TREC; later documents count as not found."""
+"""Number of documents that are ranked for a query, as in runs of TREC; later documents count as not found."""
 QUERIES_AT_ONCE, DOCUMENTS_AT_ONCE = 512, 16_384
-"""Sizes of a block of cosines in memory: 64 MiB."""
+"""Numbers of queries and of documents in a block of cosines in memory: 64 MiB."""
 CAPTIONS = 5
 """Captions per image."""
 FOLDS = 5
@@ -48,8 +48,8 @@ def _gain(grades: Sequence[int]) -> float:
 
 
 def nearest(embeddings: Tensor, queries: Tensor, documents: Tensor, own: Tensor, most: int = DEPTH) -> Tensor:
-    """Return the numbers of the documents with the highest cosines, best first, (queries, most); of equal ones the
-    first comes first; -1 for documents that are not found.
+    """Return the numbers of the documents with the highest cosines, best first, (queries, most); of equal cosines the
+    first document comes first; -1 for documents that are not found.
 
     `queries` and `documents` are rows of `embeddings`; `own` is the document that a query must not find, or -1. The
     search is exact, and keeps one block of cosines in memory at a time.
@@ -69,14 +69,14 @@ def nearest(embeddings: Tensor, queries: Tensor, documents: Tensor, own: Tensor,
 
 
 STEPS = 2**24
-"""Steps of a cosine from 0 to 1, as in float32: equal texts are equally near, in whichever block they are."""
+"""Steps of a rounded cosine from 0 to 1, as in float32, so that equal texts are equally near in whichever block."""
 _LAST = 2**32 - 1
 _NOTHING = -(2**63)
 
 
 def _better(best: Tensor, steps: Tensor, start: int) -> Tensor:
-    """Return the best keys, (queries, found), of those so far and of a block of documents from number `start` on. A key
-    is the steps of the cosine and, in lower bits, `_LAST` minus the document's number: no two are equal."""
+    """Return the best keys, (queries, found), of the best so far and of a block of documents from number `start` on. A
+    key is the steps of the cosine and, in lower bits, `_LAST` minus the document's number: no two are equal."""
     lowest = (best[:, -1] >> 32).double()
     rows, columns = ((steps >= lowest[:, None]) & (steps > -math.inf)).nonzero(as_tuple=True)
     keys = (steps[rows, columns].long() << 32) + (_LAST - start - columns)
@@ -101,15 +101,15 @@ def average_precision(predicted: np.ndarray, gold: np.ndarray) -> float:
 
 
 def counts_at_or_above(predicted: np.ndarray, gold: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return for each item how many items of label 1, and how many items, have an equal or higher prediction."""
+    """Return for each item how many items of label 1, and how many of all items, have an equal or higher prediction."""
     _, group = np.unique(predicted, return_inverse=True)
     sizes, hits = np.bincount(group), np.bincount(group, weights=np.asarray(gold) == 1)
     return hits[::-1].cumsum()[::-1][group], sizes[::-1].cumsum()[::-1][group]
 
 
 def best_threshold(predicted: np.ndarray, gold: np.ndarray) -> float:
-    """Return the threshold with the best F1 of label 1 for predictions that reach it; half-way to the next lower
-    prediction. Of several the highest."""
+    """Return the threshold with the best F1 of label 1 for predictions that reach it; of several the highest. It is
+    half-way between two neighbouring predictions, or the lowest one."""
     hits, higher = counts_at_or_above(predicted, gold)
     f1 = 2 * hits / (higher + (np.asarray(gold) == 1).sum())
     chosen = predicted[f1 == f1.max()].max()
@@ -123,8 +123,8 @@ def fold_size(images: int) -> int:
 
 
 def recalls(to_images: np.ndarray, to_captions: np.ndarray) -> dict[str, float]:
-    """Return the mean over folds of R@1, 5 and 10 in percent, both ways, from (captions,) how many images are nearer
-    than a caption's own, and (images,) how many captions are nearer than the nearest of an image's own."""
+    """Return the mean over folds of R@1, 5 and 10 in percent, both ways. `to_images`, (captions,), counts the images
+    nearer than a caption's own; `to_captions`, (images,), the captions nearer than the nearest of an image's own."""
     return {
         f"{way}_r{k}": float(np.mean([100 * (fold < k).mean() for fold in np.split(ranks, FOLDS)]))
         for way, ranks in (("i2t", to_captions), ("t2i", to_images))

@@ -15,11 +15,11 @@ from trainables.senteval.kinds import KINDS
 from trainables.senteval.tasks import TASKS, Task
 
 _HASHED_WHOLE = 64 * 2**20
-"""Bytes; larger files (image features) are hashed by their size and their two ends."""
+"""Bytes of the largest file that is hashed whole. Larger ones (image features) are hashed by size and two ends."""
 
 
 class MissingData(Exception):  # noqa: N818
-    """No file of a task exists. Its scores are dashes; this is no error."""
+    """Raised if no file of a task exists. The task's scores are then dashes; this is no error of the user."""
 
 
 def check_folder(data: Path, tasks: Sequence[str]) -> None:

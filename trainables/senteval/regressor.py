@@ -56,7 +56,8 @@ def onto_bins(scores: np.ndarray, scale: tuple[float, float]) -> np.ndarray:
 
 
 def bins(scores: np.ndarray) -> np.ndarray:
-    """Share each score among its two neighbours of the bins 1 to 5, (n,) -> (n, 5); the share of a bin 0 is lost."""
+    """Share each score among its two neighbours of the bins 1 to 5, (n,) -> (n, 5); the share of a score below 1 for a
+    bin 0 is lost."""
     low = np.floor(scores)
     target = np.zeros((len(scores), BINS), dtype=np.float32)
     for number in range(1, BINS + 1):

@@ -1,4 +1,4 @@
-"""Score embeddings: a task's numbers by its kind, and the anisotropy of all embeddings."""
+"""Score embeddings: a task's scores by its kind, and the anisotropy of all embeddings."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 PREFERRED_TASK = "STSBenchmark"
-"""The task whose sentences are used; if it is missing, those of the present STS tasks."""
+"""The task whose sentences `geometry` uses; if it is missing, `geometry` uses those of the present STS tasks."""
 
 
 def geometry(read: Mapping[str, TaskData], embeddings: Tensor, lookup: Lookup) -> Geometry:
-    """Return the mean cosine of two distinct STS sentences; empty without an STS task, and None for fewer than two
-    sentences. Zero embeddings are left out."""
+    """Return the anisotropy, the mean cosine of two distinct STS sentences; {} without an STS task, None for fewer than
+    two sentences. Zero embeddings are left out."""
     names = [PREFERRED_TASK] if PREFERRED_TASK in read else [name for name in GROUPS["sts"] if name in read]
     if not names:
         return {}
@@ -40,8 +40,8 @@ def geometry(read: Mapping[str, TaskData], embeddings: Tensor, lookup: Lookup) -
 
 
 def score_task(given: Embedded, protocol: Protocol, seed: int, parts: Parts = "all") -> tuple[Numbers, KindScores]:
-    """Return the task's numbers with `examples`, and the result of its kind. For `development`, answers and numbers of
-    a test part are removed, even if the kind had to score it.
+    """Return the task's scores with `examples`, and the result of its kind. For `development`, answers and scores of a
+    test split are removed, even if the kind had to score it.
 
     The task's own settings of a fit override the protocol's.
     """

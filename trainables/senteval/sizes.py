@@ -4,7 +4,7 @@
         score_embeddings(sizes.resize(variant), ...)       # like any others; nothing is encoded again
 
 A vector is cut first, brought to length one if its numbers become coarser, and then written in one of `SIZE_FORMATS`;
-the vectors that can be read back are scored. Ranges of `int8` come from texts that no test has.
+the vectors that can be read back are scored. Ranges of `int8` come from texts that are in no test.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from trainables.registry import Registry
 from trainables.senteval.evaluation import Embeddings, calibration_rows, queries_and_documents
 
 SHARES = (1.0, 3 / 4, 1 / 2, 1 / 4, 1 / 8)
-"""Shares of an embedding's numbers that a cut leaves."""
+"""Shares of an embedding's numbers that are kept, so one width for each."""
 MILLION = 1_000_000
 DOCUMENTS, BLOCK, REPEATS, RESCORED_DOCUMENTS = 100_000, 4096, 7, 1000
-"""Number of documents for the time of a query, documents that are read at once, queries of the median time, and
-documents that the bits alone choose in `Rescored`."""
+"""For the time of a query: numbers of documents, of documents that are read at once, and of queries for the median. The
+last is the number of documents that `Rescored` chooses by bits alone."""
 
 Array = np.ndarray
 
@@ -39,13 +39,13 @@ class NumberFormat(ABC):
 
     name: ClassVar[str]
     queries_whole: ClassVar[bool] = False
-    """Whether queries keep all their bits, and only documents become coarser."""
+    """Whether queries keep all their bits, and only documents are stored in fewer."""
     calibrated: ClassVar[bool] = False
     """Whether the format needs vectors of other texts for its ranges."""
 
     @abstractmethod
     def size(self, width: int) -> int:
-        """Bytes of a vector."""
+        """Return the bytes of a stored vector of `width` numbers."""
 
     @abstractmethod
     def written(self, rows: Array, calibration: Array) -> Array:
@@ -53,7 +53,7 @@ class NumberFormat(ABC):
 
     @abstractmethod
     def read(self, kept: Array, calibration: Array) -> Array:  # (texts, width) float32
-        """Return the vectors of a stored form."""
+        """Return the vectors that the stored form stands for."""
 
     def cosines(self, kept: Array, query: Array, calibration: Array) -> Array:
         """Return how near each document is to a query (width,), (documents,), block by block; higher is nearer."""
@@ -87,7 +87,7 @@ class Half(Float):
 
 
 class Byte(NumberFormat):
-    """256 steps between the lowest and the highest value of a number in other texts."""
+    """Each number as one of 256 steps between its lowest and highest value in other texts."""
 
     name = "int8"
     calibrated = True
@@ -129,7 +129,7 @@ class Binary(NumberFormat):
 
 
 class Rescored(Binary):
-    """Documents as signs, compared with whole queries: the nearest by bits alone are compared again."""
+    """Documents as signs. The nearest by bits alone are compared again with the whole query."""
 
     name = "binary, rescored"
     queries_whole = True
@@ -168,14 +168,14 @@ class Variant:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Embeddings that were computed once, in any size."""
+    """Makes embeddings that were computed once smaller: in any variant of width and format."""
 
     whole: Embeddings
     data: Path
     tasks: Sequence[str]
 
     def variants(self) -> list[Variant]:
-        """Return the variants in which these tasks and their data can be scored, the whole one first."""
+        """Return the variants in which these tasks and their data can be scored, the uncut one first."""
         dim = self.whole.vectors.shape[1]
         widths = dict.fromkeys(max(1, round(share * dim)) for share in SHARES)
         searched, calibrated = self._query_and_document_rows is not None, self._calibration_rows is not None
@@ -209,12 +209,12 @@ class Sizes:
 
     @cached_property
     def _calibration_rows(self) -> Array | None:
-        """Rows of texts that no test has. Reads the data."""
+        """Row numbers of texts that are in no test; None: too few. Reads the data."""
         return calibration_rows(self.whole, self.data, self.tasks)
 
     @cached_property
     def _query_and_document_rows(self) -> tuple[tuple[Array, Array], str] | None:
-        """Rows of queries and documents. Reads the data."""
+        """The result of `queries_and_documents`. Reads the data."""
         return queries_and_documents(self.whole, self.data, self.tasks)
 
 
@@ -238,7 +238,7 @@ def _random_rows(width: int) -> Array:  # (DOCUMENTS, width)
 
 
 def blas_threads() -> int:
-    """Return the number of threads of numpy's products."""
+    """Return the number of threads of numpy's matrix products."""
     from threadpoolctl import threadpool_info
 
     return max((pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"), default=1)

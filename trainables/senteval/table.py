@@ -43,9 +43,9 @@ from trainables.tabular import (
 )
 
 Line = tuple[str, Record]
-"""The place of a line, and its values by column."""
+"""Where a line is, for messages, and its values by column."""
 GRADES = {1: "positive", 0: "negative"}
-"""Role of the columns of texts, by the texts' relevance."""
+"""The role of columns whose texts have this relevance to the query."""
 
 _PAIR = ("anchor", "positive")
 _TEXTS = ("anchor", "positive", "negative", "sentence", "sentence1", "sentence2")
@@ -73,18 +73,18 @@ def open_table(path: Path) -> TaskTable:
 
 @dataclass(frozen=True)
 class TaskTable:
-    """The lines of a file, at least one."""
+    """A table in a file of a user's task; it has at least one line."""
 
     path: Path
     columns: tuple[str, ...]
     """Columns of all lines; a line may lack some."""
     lines: list[Line]
     guessed: RoleColumns = field(default_factory=dict)
-    """Two columns by role without known names, as in training data: an anchor and its positive by their order, or a
-    text and its label by the label's name."""
+    """Two columns with unknown names, by the role that is guessed for them, as in training data: an anchor and its
+    positive by their order, or a text and its label by the label's name."""
 
     def drop_incomplete(self, target: Target) -> tuple[TaskTable, list[str]]:
-        """Return the table without lines that lack a column which the target needs, and sentences with their numbers.
+        """Return the table without lines that lack a column which the target needs, and messages that count such lines.
         Raises `UserError` if no line is left."""
         sides = ("anchor", "positive", "negative") if target == "documents" and self.has("anchor") else self._sides
         judged = {"scores": "score" if self.has("score") else "label", "classes": "label"}.get(target, "")
@@ -113,7 +113,7 @@ class TaskTable:
         return not has_any(line[1], self.roles[role], numbers=role not in _TEXTS)
 
     def sentences(self) -> tuple[list[str], list[str] | None]:
-        """Return the sentences, and the second ones if the file has a column for them, which each line then needs."""
+        """Return the lines' sentences, and their second sentences (None: the file has no column for these)."""
         left, *right = map(self._sentences, self._sides)
         return left, right[0] if right else None
 
@@ -121,8 +121,9 @@ class TaskTable:
         return tuple(sorted({label for line in self.lines if (label := self._label(line)) is not None}))
 
     def keep_labels(self, labels: Sequence[str]) -> tuple[TaskTable, list[str]]:
-        """Return the table without lines of other labels than these, to which classifiers are fitted, and a sentence
-        with their number. If they are more than `MAX_SHARE_LEFT_OUT`, all stay: the labels are not of this file."""
+        """Return the table without lines of other labels than `labels`, to which classifiers are fitted, and a message
+        that counts such lines. If they are more than `MAX_SHARE_LEFT_OUT`, all stay, because `labels` then are of
+        another file."""
         numbers = self._numbers(labels)
         labelled = [(line, str(self._label(line))) for line in self.lines]
         others = Counter(label for _, label in labelled if label not in numbers)
@@ -152,8 +153,8 @@ class TaskTable:
         return np.array([score_within(values.get(column), where, scale, column) for where, values in self.lines])
 
     def queries(self, among_all: bool) -> Split:
-        """Return each anchor or query with the texts that are judged for it. `among_all`: each only once, with the
-        texts of all its lines, and without itself. Equal texts are one document."""
+        """Return each anchor or query with the texts that are judged for it. `among_all`: each query only once, with
+        the texts of all its lines, and without itself. Equal texts are one document."""
         # In pairs without a label the first sentence is the query, the second its document.
         paired = not self.has("anchor")
         (anchor,) = self._columns("sentence1" if paired else "anchor")
@@ -189,7 +190,7 @@ class TaskTable:
 
     @cached_property
     def max_texts_per_line(self) -> tuple[int, int]:
-        """The most positives and the most negatives of a line, among lines that lack neither."""
+        """The largest numbers of positives and of negatives of one line, among lines that have both."""
         whole, _ = self.drop_incomplete("documents")
         positives, negatives = (
             max(sum(1 for _ in self._side(line, self.roles.get(role, ()))) for line in whole.lines)
@@ -209,16 +210,16 @@ class TaskTable:
 
     @cached_property
     def roles(self) -> RoleColumns:
-        """The columns of each role that the file has."""
+        """The columns of the file by role, such as `anchor` or `label`."""
         return {**roles_of(self.columns), **self.guessed}
 
     def has(self, *roles: str) -> bool:
-        """Whether the file has columns of these roles."""
+        """Whether the file has columns of all these roles, such as `anchor` or `label`."""
         return self.roles.keys() >= {*roles}
 
     @property
     def _sides(self) -> tuple[str, ...]:
-        """The roles of the columns of sentences."""
+        """The roles of the file's columns of sentences: one role, or two for pairs."""
         return ("sentence1" if self.has("sentence1") else "sentence", *(["sentence2"] * self.has("sentence2")))
 
     def _columns(self, role: str) -> tuple[str, ...]:
@@ -241,7 +242,7 @@ class TaskTable:
 
     @cached_property
     def _unlabelled(self) -> tuple[str, ...]:
-        """Values for a missing label: of pairs - and, if names show that the labels are of NLI or similar data, -1."""
+        """Values of pairs that mean no label: -, and -1 if names show that the labels are of NLI or similar data."""
         if not self.paired:
             return ()
         labels = [values.get(self.roles["label"][0]) for _, values in self.lines]

@@ -22,21 +22,21 @@ class TaskFields:
     labels: tuple[str, ...] = ()
     """Class names in the order of their numbers; empty if the layout writes numbers or the data decides."""
     groups: tuple[str, ...] = ()
-    """Groups of tasks to which the task belongs, beside `all`."""
+    """Groups of tasks to which the task belongs, in addition to `all`."""
     metric: str = ""
-    """The number that represents the task in an average, unless a paper sets another; empty: that of its kind."""
+    """Name of the score that represents the task in averages, unless a paper sets another; empty: that of its kind."""
     chance: float | None = None
     f1: bool = False
     """Whether `test_f1`, the F1 of the second of two classes, is reported, too."""
     both_embeddings: bool = False
     """Whether the features of a pair contain the two embeddings beside their difference and product."""
     epoch_size: int | None = None
-    """Epochs between two scores of a fit; None: the protocol's, as for `max_epochs` and `decays`."""
+    """Epochs between two scores of a fit. None: the protocol's number; the same holds for `max_epochs` and `decays`."""
     max_epochs: int | None = None
     decays: tuple[float, ...] | None = None
-    """L2 values to choose from."""
+    """L2 values from which held-out examples choose."""
     parts: tuple[str, ...] = ()
     """The splits that the task has, in the order of its kind; empty: all that its kind needs."""
     scale: tuple[float, float] | None = None
     """For relatedness: the scores of the first and the last bin of the regressor; None: the lowest and the highest of
-    the training part."""
+    the train split."""

@@ -61,13 +61,13 @@ class Task(TaskFields):
 
     @property
     def development(self) -> str:
-        """The development number that may be the goal of a search; empty: there is none."""
+        """Name of the development score that may be the goal of a search; empty: there is none."""
         number = KINDS[self.kind].development
         return number if number in self.numbers else ""
 
     @cached_property
     def numbers(self) -> tuple[str, ...]:
-        """Names of the task's numbers."""
+        """Names of the task's scores, such as `test_accuracy`."""
         return KINDS[self.kind].numbers_of(self)
 
 
@@ -149,7 +149,7 @@ def _transfer(
     chance: float,
     f1: bool = False,
 ) -> Task:
-    """Return a task whose layout has the task's name."""
+    """Return a task whose layout has the task's name in lower case."""
     return Task(name, kind, name.lower(), _splits(folder, *files), sizes, labels, _TRANSFER, chance=chance, f1=f1)
 
 
@@ -209,7 +209,7 @@ _ROWS = (
 )
 
 TASKS: Registry[Task] = Registry("SentEval task", *_ROWS)
-"""The values of `evaluation.tasks`, beside groups."""
+"""The values of `evaluation.tasks`, in addition to groups."""
 
 
 def groups() -> dict[str, tuple[str, ...]]:

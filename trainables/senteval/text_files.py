@@ -11,11 +11,11 @@ from trainables.lines import bounded_lines
 from trainables.text_lines import refusal
 
 _NAMED, _LENGTH = 12, 40
-"""Most classes that a message names, and the most letters of their names."""
+"""A message names the classes of a task only up to this number of classes, and of letters in each name."""
 
 
 def read_text(path: Path, encoding: str = "utf-8-sig") -> str:
-    """Return the whole file. Refused if it is empty, not of this encoding, or has a line that is too long."""
+    """Return the whole file. Raises `UserError` if it is empty, not of this encoding, or has too long a line."""
     try:
         with path.open("rb") as file:
             for _ in bounded_lines(file, partial(refusal, path)):
@@ -32,7 +32,7 @@ def read_text(path: Path, encoding: str = "utf-8-sig") -> str:
 
 
 def read_lines(path: Path, encoding: str = "utf-8-sig") -> list[tuple[int, str]]:
-    """Return line numbers from 1, and lines."""
+    """Return the lines of a file, each with its number from 1."""
     lines = read_text(path, encoding).split("\n")
     return list(enumerate(lines[:-1] if not lines[-1] else lines, start=1))
 
@@ -51,7 +51,7 @@ def read_fields(
 
 
 def class_number(labels: Sequence[str], label: str, path: Path, line: int) -> int:
-    """Return the number of the class that a label names."""
+    """Return the number of the class that a label names; raise `UserError` if `labels` lacks it."""
     if label not in labels:
         short = len(labels) <= _NAMED and all(len(name) <= _LENGTH and name.isprintable() for name in labels)
         known = choices(labels) if short else f"the {len(labels):,} classes"

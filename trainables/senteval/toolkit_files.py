@@ -27,7 +27,7 @@ _Example = tuple[list[str], list[str] | None, float]
 
 
 def _split(examples: Sequence[_Example], labels: type = np.int64) -> Split:
-    """Sort by the number of words, then the label, as the original does: the folds depend on this order."""
+    """Return examples sorted by number of words, then label, as in the original: the folds depend on this order."""
     ordered = sorted(examples, key=lambda example: (len(example[0]), len(example[1] or ()), example[2]))
     pairs = bool(ordered) and ordered[0][1] is not None
     return Split(
@@ -40,7 +40,7 @@ def _split(examples: Sequence[_Example], labels: type = np.int64) -> Split:
 def _parsed(
     parse: Callable[[Path], Iterator[_Example]], names: Sequence[str], paths: Sequence[Path], labels: type = np.int64
 ) -> dict[str, Split]:
-    """Return a split for each file."""
+    """Return a split by name for each file; `parse` yields the examples of a file."""
     return {name: _split([*parse(path)], labels) for name, path in zip(names, paths, strict=True)}
 
 
@@ -53,7 +53,7 @@ def classes_in_files(task: Task, paths: Sequence[Path]) -> TaskData:
 
 
 def trec(task: Task, paths: Sequence[Path]) -> TaskData:
-    """Read `COARSE:fine question`; the coarse class is the label."""
+    """Read lines `COARSE:fine question`; the coarse class is the label."""
 
     def parse(path: Path) -> Iterator[_Example]:
         for number, line in read_lines(path, "latin-1"):
@@ -77,7 +77,7 @@ def mrpc(task: Task, paths: Sequence[Path]) -> TaskData:
 
 
 def sst2(task: Task, paths: Sequence[Path]) -> TaskData:
-    """Read sentence and label with a tab between them."""
+    """Read lines with sentence and label, and a tab between them."""
 
     def parse(path: Path) -> Iterator[_Example]:
         for number, (text, label) in read_fields(path, 2):
@@ -87,7 +87,7 @@ def sst2(task: Task, paths: Sequence[Path]) -> TaskData:
 
 
 def sst5(task: Task, paths: Sequence[Path]) -> TaskData:
-    """Read label and sentence with a space between them."""
+    """Read lines with label and sentence, and a space between them."""
 
     def parse(path: Path) -> Iterator[_Example]:
         for number, line in read_lines(path):

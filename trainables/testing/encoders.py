@@ -28,7 +28,7 @@ SENTENCES = [
 ]
 """Sentences of different lengths. A test class may set others; their embeddings must differ."""
 ROUNDING = 1e-5
-"""Largest difference between equal embeddings: batches of other shapes are added up in another order."""
+"""Largest allowed difference between equal embeddings: batches of other shapes are summed in another order."""
 
 
 class EncoderContract:

@@ -95,7 +95,7 @@ class ObjectiveContract:
 
 
 class Built(nn.Module):
-    """An objective with its own trained module, for embeddings of size `dim`, drawn from one seed."""
+    """An objective with its own trained module, for embeddings of size `dim`, initialised from one seed."""
 
     def __init__(self, objective: Objective, dim: int = DIM) -> None:
         super().__init__()

@@ -75,7 +75,7 @@ class TaskContract:
         self.check_scores(task, evaluate(bag_of_words, data, [task.name], "fast"))
 
     def check_scores(self, task: Task, result: SentEvalResult) -> None:
-        """Assert that the result has the task's numbers, and that the answers to its test part name their items."""
+        """Assert that the result has the task's scores, and that answers to its test split have a digest of items."""
         assert result.errors == {}
         scores = result.tasks[task.name]
         assert {*scores} == {*task.numbers, "seconds", "examples"}
@@ -89,11 +89,12 @@ class TaskContract:
 
 
 SAMPLE = 150
-"""Number of items that are left out one by one."""
+"""Largest number of items that the tests leave out one by one, to check effects."""
 MIN_CORRELATION = 0.98
-"""Least correlation of effects with the change when an item is left out. Effects are of first order."""
+"""Least allowed correlation of effects with the change when an item is left out. Effects are of first order."""
 MAX_FACTOR = 1.25
-"""Largest factor between effects and changes: correlations of small sub-corpora change by more than first order."""
+"""Largest allowed factor between effects and changes: correlations in small sub-corpora are not of first order
+alone."""
 
 
 class TaskKindContract:
@@ -117,7 +118,7 @@ class TaskKindContract:
             assert (mine.predicted == theirs.predicted).all()
 
     def test_without_tests_the_development_numbers_are_the_same(self, kind: TaskKind, task: Task, data: Path) -> None:
-        """They are equal bit for bit, from `splits_without_test` alone, and there is no number of a test part."""
+        """They are equal bit for bit, from `splits_without_test` alone, and there is no score of a test split."""
         (whole, _), (alone, scores) = _scored(task, data), _score_anew(task, data, "development")
         numbers = {name: value for name, value in alone.items() if name != "examples"}
         assert numbers == {name: whole[name] for name in numbers if name.startswith("dev_")}
@@ -138,9 +139,9 @@ class TaskKindContract:
         assert names == {*kind.numbers_of(task)}, "a number comes from the answers or from a fit"
 
     def test_effects_are_what_leaving_an_item_out_does(self, kind: TaskKind, task: Task, data: Path) -> None:
-        """Except for the sign, and for the size of the item's sub-corpus, which stays by definition.
+        """An effect is this change, except for the sign and for the sub-corpus's size, which stays by definition.
 
-        Without a protocol: correlated folds make effects larger than leaving out a single item shows.
+        No protocol is given, because correlated folds make effects larger than leaving out a single item shows.
         """
         for answers in _scored(task, data)[1].answers:
             for number in kind.numbers(task, answers, None):
@@ -153,7 +154,7 @@ class TaskKindContract:
                     self.check_left_out(kind, task, number, answers, effects)
 
     def check_left_out(self, kind: TaskKind, task: Task, number: str, answers: Answers, effects: np.ndarray) -> None:
-        """Assert that effects predict the changes. Override it if a number cannot be computed without a single item."""
+        """Assert that effects predict the changes. Override it if a score cannot be computed with one item left out."""
         chosen = np.random.default_rng(0).permutation(len(effects))[:SAMPLE]
         without = [kind.numbers(task, _left_out(answers, item), None)[number] for item in chosen]
         parts = np.searchsorted(np.cumsum(answers.sizes), chosen, side="right")
@@ -179,7 +180,7 @@ class TaskKindContract:
 
 
 def _within(parts: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return values less the mean of their part."""
+    """Return the values minus the mean of their sub-corpus."""
     means = np.bincount(parts, weights=values) / np.maximum(np.bincount(parts), 1)
     return np.asarray(values - means[parts])
 

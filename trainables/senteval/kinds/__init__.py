@@ -32,6 +32,6 @@ KINDS: Registry[TaskKind] = Registry(
     Clustering(),
     TextClasses(),
 )
-"""Every kind of task, by its name. A user's own file is a task of the first kind that it fits."""
+"""Every kind of task, by its name. A user's own file is a task of the first kind whose `fits` accepts it."""
 
 __all__ = ["KINDS", "TaskKind"]

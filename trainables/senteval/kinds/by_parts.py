@@ -1,4 +1,4 @@
-"""Base of the kinds that SentEval does not have: the development part and the test part are scored alike, and a task
+"""Base of the kinds that SentEval does not have: the development split and the test split are scored alike, and a task
 may have only one of them."""
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ PARTS = ("dev", "test")
 
 
 class ByParts(TaskKind):
-    """A kind with `measures`; its numbers are these with the prefixes `dev_` and `test_`."""
+    """A kind whose scores have the names of its `measures` with the prefixes `dev_` and `test_`."""
 
     splits: ClassVar[tuple[str, ...]] = PARTS
     optional: ClassVar[tuple[str, ...]] = PARTS
     splits_without_test: ClassVar[tuple[str, ...]] = ("dev",)
     measures: ClassVar[tuple[str, ...]]
-    """Numbers of a part. The first represents a task, and is the goal of a search."""
+    """Names of the scores of a split. The first represents a task, and is the goal of a search."""
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -35,11 +35,11 @@ class ByParts(TaskKind):
 
     @abstractmethod
     def answers(self, given: Embedded, part: str, seed: int) -> Answers:
-        """Return the answers to the items of a part."""
+        """Return the answers to the items of the split `part`."""
 
     @abstractmethod
     def measure(self, name: str, answers: Answers) -> float:
-        """Return one of `measures`, from 0 to 1, or within `range_of`."""
+        """Return the value of one of `measures`, from 0 to 1, or within `range_of`."""
 
     def range_of(self, number: str) -> tuple[float, float]:
         return SHARE
@@ -60,8 +60,8 @@ class ByParts(TaskKind):
 
 
 class MeanOverItems(ByParts):
-    """A kind whose measures are means of a value of each item: `predicted` has the values of the first measure,
-    `further_arrays` those of the other measures."""
+    """A kind in which each item has a value for each measure, and a measure is the mean of its values: `predicted` has
+    those of the first measure, `further_arrays` those of the others."""
 
     def values(self, name: str, answers: Answers) -> np.ndarray:
         """Return the items' values of a measure, (items,), from 0 to 1."""

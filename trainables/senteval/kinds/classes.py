@@ -1,4 +1,4 @@
-"""Own labelled texts or pairs: how well logistic regression and nearest neighbours predict their labels."""
+"""A user's labelled texts or pairs: how well logistic regression and nearest neighbours predict their labels."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ if TYPE_CHECKING:
     from trainables.senteval.table import TaskTable
 
 NEIGHBOURS = "neighbours"
-"""Name of an array beside the classes by regression: the classes by nearest neighbours."""
+"""Name of the array of classes that nearest neighbours predict, stored beside those of the regression."""
 
 
 class TextClasses(MeanOverItems):
     """Accuracies of two classifiers of embeddings (`logistic.py`), on rows that they were not fitted to.
 
     Embeddings have length 1, so a saved model's last Normalize changes no score. Classifiers for `dev` are fitted to
-    `train`, those for `test` to both. The first part is predicted in folds; a fold keeps pairs that share a text.
+    `train`, those for `test` to `train` and `dev`. A task's first split is predicted in folds; pairs that share a text
+    are in one fold.
     """
 
     least_deviation = 24.0
@@ -67,7 +68,7 @@ class TextClasses(MeanOverItems):
         return True
 
     def of_training_rows(self, rows: Sequence[Mapping[str, Any]], table: TaskTable) -> list[dict[str, Any]]:
-        """Return NLI rows if rows and file have its three labels; a file with premises may have their numbers."""
+        """Return NLI rows if rows and file have NLI's three labels, or a file with premises their numbers."""
         if not table.paired:
             return []
         for names in (LABELS, tuple(map(str, range(len(LABELS))))):
@@ -83,7 +84,7 @@ class TextClasses(MeanOverItems):
         check_labels(task, data, files, fewest=2)
 
     def select_examples(self, data: TaskData) -> TaskData:
-        """Draw rows of a part if there are more labelled rows than are fitted. The test part stays whole."""
+        """Return the data with only a sample of a split with more rows than are fitted; the test split stays whole."""
         from trainables.senteval.logistic import MAX_FITTED_ROWS
 
         splits, left_out = dict(data.splits), list(data.left_out)
@@ -134,7 +135,7 @@ class TextClasses(MeanOverItems):
         return probed_part(replace(data, splits={"dev": data.splits["dev"]}))
 
     def development_score(self, given: Embedded) -> float:
-        """Return the accuracy of a linear probe on the development part alone: compare it with other probes only."""
+        """Return the accuracy of a linear probe on the development split alone. Compare it with other probes only."""
         from trainables.senteval.probe import probe_accuracy
 
         groups = self.groups([given.data.splits["dev"]])
@@ -142,7 +143,7 @@ class TextClasses(MeanOverItems):
 
 
 def _of_length_one(given: Embedded, *names: str) -> Embedded:
-    """Return the task with embeddings of length 1, of the texts of these splits only: other tasks may have many."""
+    """Return the task with embeddings of length 1, only of the texts of these splits: other tasks may have many."""
     texts = [text for name in names for item in given.data.splits[name].items() for text in item]
     places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
     return replace(

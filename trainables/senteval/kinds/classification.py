@@ -58,7 +58,7 @@ class Classification(TaskKind):
         return {"test_accuracy": self.accuracy(answers, protocol)} | ({"test_f1": f1(answers)} if task.f1 else {})
 
     def accuracy(self, answers: Answers, protocol: Protocol | None) -> float | None:
-        """Return the accuracy in percent; None if the answers cannot be of the protocol's folds."""
+        """Return the accuracy in percent; None if there can be no folds."""
         return 100 * float((answers.predicted == answers.gold).mean())
 
     def effects(self, task: TaskFields, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
@@ -80,14 +80,14 @@ class Classification(TaskKind):
         return probed_part(data)
 
     def development_score(self, given: Embedded) -> float:
-        """Return the accuracy of a linear probe: compare it with other probes only, not with SentEval's classifiers."""
+        """Return the accuracy of a linear probe. Compare it with other probes only, not with SentEval's classifiers."""
         from trainables.senteval.probe import probe_accuracy
 
         return probe_accuracy(given.features("dev"), given.labels("dev"))
 
 
 class NestedCrossValidation(Classification):
-    """Outer folds are test parts, inner folds of the rest choose L2, and refits hold out 5 % to stop.
+    """Outer folds are tested, inner folds of the rest choose L2, and the final fits hold out 5 % to stop early.
 
     The development accuracy is the mean over outer folds of the best mean over inner folds, the test accuracy the mean
     over outer folds. Folds depend on the gold labels only.
@@ -166,7 +166,7 @@ class NestedCrossValidation(Classification):
 
 
 class KFold(Classification):
-    """Folds of the train part choose L2. One refit, which stops on held-out 5 %, is scored on the test part."""
+    """Folds of the train split choose L2. A final fit, with 5 % held out to stop early, is scored on the test split."""
 
     name = "kfold"
     splits = ("train", "test")
@@ -190,7 +190,7 @@ class KFold(Classification):
         return KindScores((), len(given.data.splits["train"]), _development(self._chosen(given, protocol, seed)))
 
     def _chosen(self, given: Embedded, protocol: Protocol, seed: int) -> np.ndarray:  # (L2,)
-        """Return the mean accuracy over the folds."""
+        """Return the mean accuracy over the folds for each L2 value, in percent."""
         from trainables.senteval.classifier import fit_classifiers
 
         rows, labels, classes = given.rows("train"), given.labels("train"), given.data.classes
@@ -201,7 +201,7 @@ class KFold(Classification):
 
 
 class TrainDevTest(Classification):
-    """The given development part stops the fits and chooses L2."""
+    """The given development split stops the fits and chooses L2."""
 
     name = "split"
     splits = TRAIN_DEV_TEST
@@ -231,7 +231,7 @@ class TrainDevTest(Classification):
 
 
 def _development(means: np.ndarray) -> dict[str, float]:
-    """Return the accuracy of the best L2 value, from (..., L2) in percent; over outer folds their mean."""
+    """Return the accuracy of the best L2 value, from (..., L2) in percent; averaged over outer folds, if any."""
     return {"dev_accuracy": float(means.max(axis=-1).mean())}
 
 
@@ -269,5 +269,5 @@ def _folds(labels: np.ndarray, folds: int) -> list[Fold]:
 
 
 def _rounded(accuracy: np.ndarray) -> np.ndarray:
-    """Return percent with two decimals, as the original rounds before it chooses: ties go to the smaller L2."""
+    """Return percent, rounded to two decimals as the original does before it chooses: ties go to the smaller L2."""
     return np.asarray(np.round(100 * accuracy, 2))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from trainables.senteval.table import TaskTable
 
 STARTS = 10
-"""Number of starts of k-means, of which the best fit is used: V differs by points between starts."""
+"""Number of starts of k-means; the best fit is used, because the V-measure differs by points between starts."""
 KMEANS_SEED = 2023
 """Seed of k-means, independent of a trial's seed."""
 
@@ -72,7 +72,7 @@ class Clustering(ByParts):
 
 
 def v_measure(table: np.ndarray) -> float:
-    """Return V from 0 to 1; `table`, (classes, clusters), counts sentences. 1 for one class and one cluster."""
+    """Return the V-measure, 0 to 1; `table`, (classes, clusters), counts sentences. 1 for one class and one cluster."""
     classes, clusters = _entropy(table.sum(axis=1)), _entropy(table.sum(axis=0))
     shared = max(0.0, classes + clusters - _entropy(table))
     return 2 * shared / (classes + clusters) if classes + clusters else 1.0

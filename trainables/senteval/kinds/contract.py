@@ -1,5 +1,5 @@
 """The interface of a kind of task: one class with the splits and labels that it needs, how a task is scored, which
-numbers follow from stored answers, and the effect of each test item on them. Imports nothing heavy.
+scores follow from stored answers, and the effect of each test item on these scores. Imports nothing heavy.
 
 To add one, derive from `TaskKind`, or from `MeanOverItems` of `by_parts.py`, and add an instance:
 
@@ -39,95 +39,95 @@ Predicted = Literal["classes", "cosines", "other"]
 it equals `gold`."""
 
 Numbers = dict[str, float | int | list[int] | str | None]
-"""A task's numbers by name, None if missing, with `examples`, `seconds` and `reason`."""
+"""A task's scores by name, such as `test_accuracy`, None if missing, with `examples`, `seconds` and `reason`."""
 
 TRAIN_DEV_TEST = ("train", "dev", "test")
 SHARE, CORRELATION, RANK = (0.0, 100.0), (-100.0, 100.0), (1.0, math.inf)
-"""Ranges of numbers of these sorts, the first two in percent."""
+"""Ranges of scores: of shares and of correlations, in percent, and of ranks."""
 
 
 @dataclass(frozen=True, eq=False)
 class KindScores:
-    """The result of `TaskKind.score`: the answers, and the numbers that do not follow from them."""
+    """The result of `TaskKind.score`: the answers, and the scores that do not follow from them."""
 
     answers: tuple[Answers, ...]
-    """Answers to the test part, in the order of the task's reader, and to the development part if these do not depend
-    on a fit."""
+    """Answers to the test split, in the order of the task's reader, and to the development split if nothing is fitted
+    for them."""
     examples: int | list[int]
-    """Number of scored examples: on dev and test; on test alone without a dev part, on dev alone without tests."""
+    """Number of scored examples: of dev and of test, or of the only one of these that is scored."""
     fitted: Mapping[str, float] = field(default_factory=dict)
-    """Numbers in percent that do not follow from the answers: those of held-out folds that chose a fit."""
+    """Scores in percent that do not follow from the answers, such as accuracies on held-out folds that chose a fit."""
     scale: tuple[float, float] | None = None
-    """Lowest and highest training score for a regressor's bins, if the bins depend on the data."""
+    """Lowest and highest gold score of the train split, if a regressor's bins depend on them; else None."""
 
 
 class TaskKind(ABC):
-    """An entry of `KINDS`. Every reported number comes from `numbers` or is one of `KindScores.fitted`.
+    """An entry of `KINDS`. Numbers are named scores, such as `test_accuracy`, of `numbers` or `KindScores.fitted`.
 
     A kind has no keys: task, protocol and data identify a score. Tasks of a kind differ in fields of `Task`.
     """
 
     name: ClassVar[str]
-    """The value of `Task.kind`."""
+    """Name of the kind, the value of `Task.kind`."""
     splits: ClassVar[tuple[str, ...]]
     """The splits that the kind needs, in order; empty: any number of sub-corpora of any name."""
     optional: ClassVar[tuple[str, ...]] = ()
     """Splits that a task may lack, but not all of them, if its entry allows it (`Task.parts`)."""
     target: ClassVar[Target]
-    """The labels that the kind needs."""
+    """The sort of labels that the kind needs."""
     reported: ClassVar[tuple[str, ...]]
-    """Names of the numbers of every task of the kind, in order; all in percent except ranks. Those of the development
-    part start with `dev_`."""
+    """Names of the scores of every task of the kind, in order; all in percent except ranks. Names of development scores
+    start with `dev_`."""
     main: ClassVar[str]
-    """The number that represents a task in an average, unless the task or a paper sets another."""
+    """Name of the score that represents a task in an average, unless the task or a paper sets another."""
     predicted: ClassVar[Predicted] = "other"
-    """The sort of predictions for the test part."""
+    """The sort of predictions for the test split."""
     unfitted: ClassVar[tuple[str, ...]] = ()
-    """Numbers that do not depend on SentEval's protocol: no classifier or regressor is fitted for them."""
+    """Names of scores that do not depend on SentEval's protocol, because nothing is fitted for them."""
     development: ClassVar[str] = ""
-    """The development number that may be the goal of a search; `development_score` computes it during training. Empty:
-    there is none."""
+    """Name of the development score that may be the goal of a search; `development_score` computes it during training.
+    Empty: there is none."""
     splits_without_test: ClassVar[tuple[str, ...]] = ()
     """The splits that `score_without_test` needs; empty: all, because the kind cannot leave tests out."""
     among_all: ClassVar[bool] = False
-    """Whether each query is compared with all documents of its part, not only with those judged for it. All lines with
+    """Whether each query is compared with all documents of its split, not only with those judged for it. All lines with
     one query are then one item."""
     checking_number: ClassVar[str] = ""
-    """The number that checks `main` by another use of the embeddings, without a fit."""
+    """Name of a score that checks `main` by another use of the embeddings, without a fit; empty: there is none."""
     chance: ClassVar[str] = ""
-    """The number whose level by chance is `Task.chance`; empty: there is no such level."""
+    """Name of the score whose level by chance is `Task.chance`; empty: there is no such level."""
     least_deviation: ClassVar[float] = 14.0
     """Least standard deviation over test items, in points, of the difference between two models' scores: in the studies
     of `docs/examples` 14 for queries, 23 for pairs and 24 for labelled texts, between the base settings and other
     recipes. With it a search plans which differences it can show."""
     columns: ClassVar[str] = ""
-    """The columns of a file that `fits`, for a message; empty: no file fits."""
+    """The columns of a file that this kind accepts by `fits`, for a message; empty: it accepts no file."""
     scenes: ClassVar[str] = ""
     """Function, as `"module:function"`, that writes the built-in task `scenes:NAME`, such as one of
     `corpora/scenes_tasks.py`; empty: there is none."""
 
     def __init_subclass__(cls, **more: Any) -> None:
-        """Reset the scoring without tests in a class that overrides `score` but not `score_without_test`."""
+        """Reset `score_without_test` in a class that overrides `score` but not `score_without_test`."""
         super().__init_subclass__(**more)
         if "score" in vars(cls) and "score_without_test" not in vars(cls):
             cls.splits_without_test, cls.score_without_test = (), TaskKind.score_without_test  # type: ignore[method-assign]
 
     def fits(self, table: TaskTable) -> bool:
-        """Whether a user's own file is a task of this kind, by its columns and labels. The first of `KINDS` takes it,
-        and an earlier one may refuse a file, so forms must not overlap."""
+        """Whether a user's own file is a task of this kind, by its columns and labels. The first kind of `KINDS` that
+        fits is used, and an earlier kind may refuse a file, so no file should fit two kinds."""
         return False
 
     def of_training_rows(self, rows: Sequence[Mapping[str, Any]], table: TaskTable) -> list[dict[str, Any]]:
-        """Return rows that `fits` accepts, made from training rows in their normal form, so that held-out rows judge as
-        the file of the table does. Rows that cannot be converted are left out."""
+        """Return rows that `fits` accepts, made from training rows (`own_rows.py: read_row`), so that held-out rows are
+        scored as the table's file is. Rows that cannot be converted are left out."""
         return []
 
     def numbers_of(self, task: TaskFields) -> tuple[str, ...]:
-        """Return the names of this task's numbers: those of the parts that it has."""
+        """Return the names of this task's scores: those of the splits that it has."""
         return tuple(name for name in self.reported if self._has(task, name))
 
     def range_of(self, number: str) -> tuple[float, float]:
-        """Return the range of a number, such as `SHARE`; a record with a number outside is set aside."""
+        """Return the range of a score, such as `SHARE`. A record with a score outside its range is set aside."""
         return CORRELATION
 
     def splits_of(self, task: TaskFields) -> tuple[str, ...]:
@@ -156,51 +156,50 @@ class TaskKind(ABC):
 
     @abstractmethod
     def score(self, given: Embedded, protocol: Protocol, seed: int) -> KindScores:
-        """Return the answers from embeddings, with any fits under the protocol. One seed gives one score."""
+        """Return the answers from embeddings, with any fits under the protocol. The same seed gives the same scores."""
 
     def score_without_test(self, given: Embedded, protocol: Protocol, seed: int) -> KindScores:
-        """Return the number `development` from `splits_without_test` alone, equal to that of `score` bit for bit."""
+        """Return the score `development` from `splits_without_test` alone, equal to that of `score` bit for bit."""
         return self.score(given, protocol, seed)
 
     @abstractmethod
     def numbers(self, task: TaskFields, answers: Answers, protocol: Protocol | None) -> Mapping[str, float | None]:
-        """Return every number that follows from the answers to one part (`answers.split`), in percent; None for a
-        number that is undefined. A number is left out if the answers lack its arrays. `protocol` is None if it is
-        unknown."""
+        """Return every score that follows from the answers to one split (`answers.split`), in percent; None for a score
+        that is undefined. A score is left out if the answers lack its arrays. `protocol` is None if it is unknown."""
 
     @abstractmethod
     def effects(self, task: TaskFields, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray | None:
-        """Return the effects of each item on a number of `numbers`, in points, (items,): the change of the number if
-        the item counted a little more, scaled so that the sum of squares is the number's variance over items.
-        `effects.py` has those of means and correlations. None if there are none, as for a median."""
+        """Return the effect of each item on a score of `numbers`, in points, (items,): the change of the score if the
+        item counted a little more, scaled so that the sum of squares is the score's variance over items. `effects.py`
+        has those of means and correlations. None if there are none, as for a median."""
 
     def hits(self, number: str, answers: Answers) -> np.ndarray | None:
-        """Return whether each item was answered correctly, (items,), if the number is the share of correct items; else
-        None, also if the answers are correlated through shared training items."""
+        """Return whether each item was answered correctly, (items,), if the score `number` is the share of correct
+        items; else None, also if the answers are correlated through shared training items."""
         return None
 
     def shares(self, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray | None:
-        """Return what each item adds to a number, in points, (items,), if the number is the sum of these; else None."""
+        """Return each item's summand of a score, in points, (items,), if the score is a sum over items; else None."""
         return None
 
     def tested_splits(self, data: TaskData) -> list[Split]:
-        """Return the splits whose answers are stored: the test part, or all if there is no such part."""
+        """Return the splits whose answers are stored: the test split, or all splits of a kind without one."""
         if "test" in self.splits:
             return [data.splits["test"]] if "test" in data.splits else []
         return list(data.splits.values())
 
     def development_splits(self, data: TaskData) -> list[Split]:
-        """Return the splits that a development number is computed from, without those that are tested."""
+        """Return the splits that a development score is computed from, without those that are tested."""
         tested = {*map(id, self.tested_splits(data))}
         return [split for split in self.without_test(data).splits.values() if id(split) not in tested]
 
     def groups(self, splits: Sequence[Split]) -> np.ndarray | None:
-        """Return group numbers, (items,); items of a group are drawn together. None: each is drawn by itself. Wrong
-        groups give wrong intervals, which no test of the contract finds."""
+        """Return group numbers, (items,); items of a group are sampled together. None: each item is sampled by itself.
+        Wrong groups give wrong intervals, which no test of the contract finds."""
         return pair_groups(splits)
 
     def select_examples(self, data: TaskData) -> TaskData:
-        """Return the examples that the kind uses of those that were read and checked; `left_out` describes the rest."""
+        """Return the examples, of those read and checked, that the kind uses; `left_out` describes the rest."""
         return data
 
     def without_test(self, data: TaskData) -> TaskData:
@@ -209,11 +208,11 @@ class TaskKind(ABC):
         return replace(data, splits={name: data.splits[name] for name in names if name in data.splits})
 
     def development_part(self, data: TaskData) -> Split:
-        """Return the examples that `development_score` needs, none of them from a test part."""
+        """Return the examples that `development_score` needs, none of them from a test split."""
         return data.splits["dev"]
 
     def development_score(self, given: Embedded) -> float:
-        """Return the number `development` of these examples (the split `dev` of `given`), within milliseconds."""
+        """Return the score `development` of the split `dev` of `given`, within milliseconds."""
         raise NotImplementedError(f"the kind {self.name!r} has no score while a training goes on")
 
 

@@ -1,4 +1,4 @@
-"""Pairs that match, and pairs that do not: how well cosines separate them."""
+"""Pairs with labels, match or no match: how well cosines separate matching pairs from the others."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 _BINARY = ({"0", "1"}, {"False", "True"}, {"false", "true"})
 MATCHED = "matched"
-"""Name of an array beside the test part's cosines: whether each reaches the development part's best threshold."""
+"""Name of an array of the test split: whether each cosine reaches the development split's best threshold."""
 
 
 class PairClassification(ByParts):
-    """Average precision of label 1, and F1 at a threshold if there is a development part to choose it."""
+    """Average precision of label 1, and F1 at a threshold if there is a development split to choose it."""
 
     least_deviation = 23.0
     name = "labelled_pairs"

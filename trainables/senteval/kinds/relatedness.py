@@ -19,11 +19,11 @@ from trainables.senteval.protocol import Protocol
 from trainables.senteval.task_fields import TaskFields
 
 REGRESSED = "regressed"
-"""Name of the regressor's predictions for the test pairs, beside their cosines."""
+"""Name of the array of the regressor's predictions for the test pairs, stored beside their cosines."""
 
 
 class Relatedness(TaskKind):
-    """Answers are cosines of the test and development parts, and the regressor's predictions for the test part."""
+    """Answers are cosines of the test and development splits, and the regressor's predictions for the test split."""
 
     least_deviation = 23.0
     name = "relatedness"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Reranking(MeanOverItems):
-    """Ranks texts by cosines; of two equally near ones the less relevant comes first. Each query has a value:
+    """Ranks texts by cosines; of two equally near texts the less relevant comes first. Each query is an item:
     `predicted` is its average precision, `gold` its number of relevant texts."""
 
     name = "reranking"
@@ -37,7 +37,7 @@ class Reranking(MeanOverItems):
         return table.has("anchor", "positive", "negative") and table.max_texts_per_line != (1, 1)
 
     def of_training_rows(self, rows: Sequence[Mapping[str, Any]], table: TaskTable) -> list[dict[str, Any]]:
-        """Return rows with judged texts; none if each of them is a single triplet."""
+        """Return the rows with positives and negatives; no row if each of them is a single triplet."""
         judged = [dict(row) for row in rows if judges_its_texts(row)]
         return judged if any(len(row["positive"]) + len(row["negative"]) > 2 for row in judged) else []
 
@@ -68,5 +68,5 @@ class Reranking(MeanOverItems):
         return ranking_answers(self.measures, ranked, split, part)
 
     def groups(self, splits: Sequence[Split]) -> np.ndarray | None:
-        """Return groups by query: examples of one query are drawn together."""
+        """Return groups by query: examples of one query are sampled together."""
         return anchor_groups(splits)

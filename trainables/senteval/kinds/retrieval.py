@@ -17,7 +17,8 @@ from trainables.senteval.ranking import CAPTIONS, DIRECTIONS, FOLDS, RECALL_DEPT
 from trainables.senteval.task_fields import TaskFields
 
 IMAGE_RANKS = "image_ranks"
-"""Name of an array: the rank of the nearest caption of each caption's image, the same for all captions of an image."""
+"""Name of the array with the rank of the nearest caption of each caption's image, equal for all captions of an
+image."""
 
 
 class Retrieval(TaskKind):
@@ -72,6 +73,6 @@ class Retrieval(TaskKind):
         return mean_effects(np.mean(hits, axis=0), [len(answers.gold) // FOLDS] * FOLDS)
 
     def groups(self, splits: Sequence[Split]) -> np.ndarray | None:
-        """Return groups by image: captions of one image are drawn together."""
+        """Return groups by image: captions of one image are sampled together."""
         labels = np.concatenate([split.labels for split in splits])
         return labels[: CAPTIONS * FOLDS * fold_size(len(labels) // CAPTIONS)]

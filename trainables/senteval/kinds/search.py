@@ -1,4 +1,4 @@
-"""Queries that search a corpus for relevant documents: an exact search by cosines, with trec_eval's measures."""
+"""Queries that search a corpus for relevant documents: exact search by cosines, scored by trec_eval's measures."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from trainables.senteval.table import TaskTable
 
 PROBED_QUERIES, PROBED_DOCUMENTS = 500, 5000
-"""Numbers of queries and documents of the score during training."""
+"""At most this many queries, and about this many documents, are used for the score during training."""
 DRAW_SEED = 2023
-"""Seed of their draw."""
+"""Seed that chooses the queries and documents of the score during training."""
 
 
 class Search(MeanOverItems):
-    """Each query has a value: `predicted` is its nDCG@10, `gold` its number of relevant documents."""
+    """A search by each query, which is an item: `predicted` is its nDCG@10, `gold` its number of relevant documents."""
 
     name = "search"
     target = "documents"
@@ -54,8 +54,8 @@ class Search(MeanOverItems):
         return ranking_answers(self.measures, ranked, split, part)
 
     def development_part(self, data: TaskData) -> Split:
-        """Return at most `PROBED_QUERIES` queries, with all documents judged for them and a draw of others. Compare the
-        number with other such numbers only."""
+        """Return at most `PROBED_QUERIES` queries, with all documents judged for them and a random sample of others.
+        Compare the score with other such scores only."""
         split = data.splits["dev"]
         documents = split.documents
         assert documents is not None

@@ -16,7 +16,7 @@ from trainables.senteval.task_fields import TaskFields
 
 
 class Similarity(TaskKind):
-    """`all` concatenates the sub-corpora, `mean` averages them, `wmean` weights them by size."""
+    """Correlations: `all` over all pairs, `mean` averaged over sub-corpora, `wmean` averaged with weights by size."""
 
     least_deviation = 23.0
     name = "similarity"

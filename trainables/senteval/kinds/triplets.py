@@ -66,11 +66,11 @@ class Triplets(MeanOverItems):
         return Answers(nearer.astype(np.int8), np.ones(len(nearer), dtype=np.int8), split=part, further_arrays=searched)
 
     def development_score(self, given: Embedded) -> float:
-        """Return the accuracy alone: the search is a check and chooses nothing."""
+        """Return the accuracy in percent. The search is left out, because it is a check and chooses nothing."""
         return 100 * float(_nearer(given, "dev").mean())
 
     def numbers(self, task: TaskFields, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
-        """Return the numbers. Predictions that were stored before the check existed have the accuracy alone."""
+        """Return accuracy and nDCG@10 in percent; the accuracy alone for old predictions, which lack the search."""
         names = self.measures if NDCG in answers.further_arrays else self.measures[:1]
         return {f"{answers.split}_{name}": 100 * self.measure(name, answers) for name in names}
 
@@ -78,12 +78,12 @@ class Triplets(MeanOverItems):
         return answers.predicted == answers.gold
 
     def groups(self, splits: Sequence[Split]) -> np.ndarray | None:
-        """Return groups by anchor: triplets of one anchor are drawn together."""
+        """Return groups by anchor: triplets of one anchor are sampled together."""
         return anchor_groups(splits)
 
 
 def _nearer(given: Embedded, part: str) -> np.ndarray:  # (items,) bool
-    """Return whether each positive is nearer than its negative."""
+    """Return whether the positive of each triplet is nearer to the anchor than the negative."""
     split = given.data.splits[part]
     assert split.documents is not None
     anchors, texts = given.lookup(split.left), given.documents(split.documents.texts)
@@ -93,7 +93,8 @@ def _nearer(given: Embedded, part: str) -> np.ndarray:  # (items,) bool
 
 
 def _in_a_search(given: Embedded, split: Split) -> np.ndarray:  # (items,)
-    """Return nDCG@10 of each anchor's positives, of all its triplets, among all texts of the part."""
+    """Return for each triplet nDCG@10 of a search by its anchor among all texts of the split. Positives of all triplets
+    of the anchor are relevant."""
     assert split.documents is not None
     anchors, texts = given.lookup(split.left), given.documents(split.documents.texts)
     relevant: dict[str, dict[int, int]] = {}
@@ -113,6 +114,6 @@ def judges_its_texts(row: Mapping[str, Any]) -> bool:
 
 
 def anchor_groups(splits: Sequence[Split]) -> np.ndarray:
-    """Return group numbers, (items,): items with one text are drawn together."""
+    """Return group numbers, (items,): items with the same anchor or query are sampled together."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(text, len(numbers)) for split in splits for text in split.left])
