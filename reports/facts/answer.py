@@ -55,15 +55,15 @@ DIGITS = 6
 """Decimals of the numbers in `answer.json`: further digits differ from machine to machine."""
 
 Kind = Literal["use", "base", "as it came", "open", "unfinished", "rows"]
-"""For a search with finals: use the picked settings; keep the base settings; keep the untrained encoder; nothing can be
-decided yet; the search still runs, or was killed. `rows`: there are no finals, only results of rows."""
+"""After a search with finals: `use` the picked settings; keep the `base` settings; keep the untrained encoder (`as it
+came`); nothing can be decided yet (`open`); the search runs or was killed (`unfinished`). Without finals: `rows`."""
 KINDS: Mapping[str, Kind] = {
     "use": "use",
     "keep the base": "base",
     "keep the encoder": "as it came",
     "nothing yet": "open",
 }
-"""The kind of each answer of `reports.statistics.finals`."""
+"""Maps each answer of `reports.statistics.finals` to the kind of the study's answer."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Answer:
 
     kind: Kind
     figure: str | None = None
-    """Name of the figure that gains are of."""
+    """Name of the figure (test number) in which the finalists' gains are measured."""
     items: int | None = None
     """Number of test items; None if predictions were not kept, so that intervals count only seeds."""
     rows_of_items: int | None = None
@@ -82,58 +82,57 @@ class Answer:
     fresh_items: bool = True
     """Whether the test items had no part in the choice of recipes. If they had, there is no verdict."""
     picked: tuple[Finalist, ...] = ()
-    """The recipe to use, or to consider; with several goals a front, the best by the figure first."""
+    """The picked finalist: to use, or to consider if `kind` is not `use`. With several goals a front, best first."""
     finalists: tuple[Finalist, ...] = ()
     """All finalists, including the picked ones; the best by the search's scores first."""
     left_out: tuple[str, ...] = ()
-    """Names of the finalists that a limit left without a fresh seed."""
+    """Names of the finalists that ran under no fresh seed, because a limit ended the study."""
     failed: tuple[str, ...] = ()
-    """Names of the finalists without a finished fresh seed, as trials failed."""
+    """Names of the finalists without a finished fresh seed, because their trials failed."""
     references: Mapping[str, Finalist] = field(default_factory=dict)
-    """The recipes that finalists are compared with, by `base`, `baseline`, `encoder`."""
+    """The recipes that finalists are compared with; the keys are `base`, `baseline` and `encoder`."""
     checks: tuple[Check, ...] = ()
-    """Checks by a second reader, of the recipe to use and of the picked one; empty if the figure has no such reader."""
+    """Second scores, which need no fitted classifier, of the recipe to use and of the picked one; may be empty."""
     beside: tuple[TaskGain, ...] = ()
-    """Gains of the picked recipe over the base in the goals' parts outside the figure, on their fresh tasks."""
+    """Gains of the picked recipe over the base in components of the goals that the figure lacks; fresh tasks only."""
     lost: tuple[TaskGain, ...] = ()
-    """Of `base` and `as it came`: tasks of the figure on which the picked recipe is shown to be worse."""
+    """If `kind` is `base` or `as it came`: the figure's tasks on which the picked recipe is shown to be worse."""
     others: tuple[TaskGain, ...] = ()
-    """Gains on tasks outside the figure, the lowest first. Tasks whose items chose the recipe, and tasks that a flag
-    forbids to compare, are left out."""
+    """Gains on tasks outside the figure, lowest first; not on tasks that chose the recipe or that a flag forbids."""
     general: TaskGain | None = None
-    """Of `others`, the gain over the encoder on a general check; None if a goal uses such a check."""
+    """The gain in `others` over the encoder on a check of general English; None if a goal uses such a check."""
     flags: tuple[str, ...] = ()
-    """Guards whose flags forbid a verdict on the picked recipe: nothing can be decided then."""
+    """Names of guards whose flags forbid a verdict on the picked recipe: nothing can be decided then."""
     warnings: tuple[Flag, ...] = ()
-    """Flags of the finals' trials, except for what a search varies on purpose."""
+    """Flags on the finals' trials, except flags on what a search varies on purpose."""
     remembered: Remembered | None = None
-    """Gain of the recipe to use over the encoder on unseen test items, if training saw others and the gain is shown."""
+    """Gain of the recipe to use over the encoder on unseen test items; None without seen items or a shown gain."""
     open: tuple[str, ...] = ()
-    """Of `open`: the references against which no gain is shown."""
+    """If `kind` is `open`: the references over which no gain is shown."""
     most: float | None = None
-    """Except for `use`: the largest gain of a finalist over the first of `open`, or over what is kept, by the data."""
+    """Unless `kind` is `use`: largest gain that the data allow a finalist over the first of `open` or what is kept."""
     seeds: int | None = None
-    """Of `open`: seeds of each recipe that would settle the answer, if the gain is as large as measured."""
+    """If `kind` is `open`: number of seeds of each recipe that would settle the answer, for gains as measured."""
     never: bool = False
-    """Of `open`: whether no number of seeds would settle the answer, since test items are too few."""
+    """If `kind` is `open`: whether no number of seeds would settle the answer, because test items are too few."""
     shows: float | None = None
-    """Of `open`: the smallest gain that the test items show in 80 % of studies, with any number of seeds."""
+    """If `kind` is `open`: smallest gain that these test items show in 80 % of studies, with any number of seeds."""
     lent: float | None = None
-    """Standard deviation over seeds that recipes of at most three seeds borrow; None if no recipe borrows it."""
+    """Standard deviation over seeds that is assumed for recipes of at most three seeds; None if it is not needed."""
     noise: tuple[float, ...] = ()
-    """Standard deviation of one seed's score, for each recipe that ran under several seeds."""
+    """Standard deviations of scores over seeds, one for each recipe with enough seeds to measure its own."""
     tried: int = 0
     """Number of recipes that were trained, rows and explored ones, including those on a part of the data only."""
     whole: int = 0
-    """Number of these recipes that were trained on all of the data, so that they could be finalists."""
+    """Number of the `tried` recipes that were trained on all of the data, so that they could be finalists."""
     unrun: int = 0
-    """Number of recipes that the search drew and no trial ran."""
+    """Number of recipes that the search chose and that no trial ran."""
     ahead: Ahead | None = None
     """The best of the recipes that a limit left out of the finals."""
     busy: tuple[float, float] | None = None
-    """Seconds of two trainings of the same work that differ widely, as the machine was busy; else None."""
+    """Seconds of two trainings of the same work that differ widely because the machine was busy. None without any."""
     misleading: MisleadingPart | None = None
-    """The part of the data on which recipes began, if the base settings gain nothing there."""
+    """The part of the data on which recipes began, if training the base settings on it gains nothing; else None."""
     seconds: float = 0.0
     """Seconds of all trials, including the finals."""
     trained_on: int | None = None
@@ -247,7 +246,7 @@ def _share(results: Results) -> float | None:
 
 
 class _Finals(FinalsEvidence):
-    """The finals of a study, and the answer that follows from them."""
+    """The finals of a study, and the study's answer that follows from the finals."""
 
     def answer(self, sums: Answer) -> Answer:
         if self.figure is None:
@@ -308,8 +307,8 @@ class _Finals(FinalsEvidence):
         return dataclasses.replace(answer, ship=ship, checks=checks, remembered=seen, trained_on=rows, unit=unit)
 
     def _compared_with(self, figure: Quantity, judged: Judgement) -> dict[str, Finalist]:
-        """The references. The base has its gains over the encoder and the baseline, and its values of the searched
-        keys; the encoder has its gain over the baseline."""
+        """Return the references by name. The base contains its gains over the encoder and the baseline, and its values
+        of the searched keys; the encoder contains its gain over the baseline."""
         base, encoder, baseline = (self.references.get(name, "") for name in ("base", "encoder", "baseline"))
         p_factor = self.p_factor * self._figures
         gains = {
@@ -326,8 +325,8 @@ class _Finals(FinalsEvidence):
         return compared
 
     def _judged(self, order: Sequence[int], figure: Quantity) -> tuple[Judgement, Sequence[int], Quantity]:
-        """The judgement, the places of the picked finalists, and the figure that decides. With one goal at most one is
-        picked; with several, the members of the front that are to be used by any figure, or else the whole front."""
+        """Return the judgement, the indices of the picked finalists, and the figure that decides. One goal: at most one
+        is picked. Several: the members of the front that any figure says to use; without any, the whole front."""
         if not self._several or not order:
             judged = self._judge(order, figure)
             return judged, [] if judged.picked is None else [judged.picked], figure
@@ -343,7 +342,7 @@ class _Finals(FinalsEvidence):
 
     @cached_property
     def _several(self) -> bool:
-        """Whether the answer is a front."""
+        """Whether the picked finalists are a front, because there are several goals."""
         return len(self.results.measured_goals) > 1
 
     @property
@@ -371,7 +370,7 @@ class _Finals(FinalsEvidence):
         return judged(fresh=False) if flagged and whole.answer in ("keep the base", "nothing yet") else whole
 
     def _further(self, judged: Judgement, figure: Quantity) -> tuple[float | None, float | None]:
-        """Number of seeds that would settle an open answer, and the smallest gain that the items show."""
+        """Return the number of seeds that settle an open answer, and the smallest gain that the items can show."""
         goals, later = self._figures, 1 / level_share(look_number(self.results) + 1)
         finalists, compared = self.samples(figure, self.finalists), self.compared(figure)
         seeds = seeds_wanted(judged, finalists, compared, lent=self.lent(figure), p_factor=later, goals=goals)
@@ -418,8 +417,8 @@ class _Finals(FinalsEvidence):
 
     @cached_property
     def _parts(self) -> list[Quantity]:
-        """The goals' parts outside the figure, on fresh tasks that all finalists and the base have. If averages judge
-        the goals, only parts with other kinds of tasks than the figure."""
+        """Components of the goals that the figure lacks, on fresh tasks that all finalists and the base have. If
+        averages judge the goals: only components with other kinds of tasks than the figure."""
         figure = self.figure
         fresh, parts = self.first.scores.keys() - self.chosen_by, dict[str, Quantity]()
         for goal in (part for whole in self.results.goals for part in whole.parts or (whole,)):
@@ -438,7 +437,7 @@ class _Finals(FinalsEvidence):
         ]
 
     def _judge_other_parts(self, figure: Quantity) -> list[tuple[Quantity, Judgement]]:
-        """The goals' parts, and with several goals `self.figure`; without the figure that decides the answer."""
+        """Judge `_parts`, and with several goals `self.figure`; without `figure`, which decides the answer."""
         figures = [self.figure, *self._parts] if self._several and self.figure else self._parts
         order = [0][: len(self.finalists)]
         return [(part, self._judge(order, part, len(figures))) for part in figures if part is not figure]
@@ -456,7 +455,8 @@ class _Finals(FinalsEvidence):
 
 
 def _ahead(results: Results) -> Ahead | None:
-    """None for costs. Beside finalists also None for a recipe so near that it gave way to a shorter training."""
+    """Return the best recipe that a limit left out of the finals. None for a cost. With finalists also None for a
+    recipe so near to a finalist that it gave way to a shorter training."""
     passed, finals = passed_over(results), results.info.finals
     if passed is None or results.goals[0].cost:
         return None

@@ -11,37 +11,40 @@ from trainables.recipe import Value
 
 @dataclass(frozen=True)
 class Finalist:
-    """A recipe of the finals; also used for the base and the untrained encoder."""
+    """A recipe of the finals with its results; also used for the base and the untrained encoder."""
 
     recipe: str
     """Hash of the recipe."""
     name: str
     """Name of the recipe (`recipe_names`)."""
     settings: Mapping[str, Value]
-    """Keys that the recipe changes of the base, the farthest apart first; for the base, its searched keys."""
+    """The keys in which the recipe differs from the base, the largest difference first, and the recipe's values. For
+    the base: the searched keys."""
     figure: Gain | None
     """The recipe's figure, with its own interval."""
     development: tuple[float | None, ...]
     """Mean over fresh seeds for each of the study's goals."""
     seeds: int
-    """Number of fresh seeds; of the base, if it has none, the number of seeds in the search."""
+    """Number of fresh seeds. For a base without fresh seeds: its number of seeds in the search."""
     collapsed: int
-    """Number of further seeds, under which training collapsed or diverged: they are in no figure."""
+    """Number of further seeds, under which training collapsed or diverged: no figure includes these seeds."""
     seconds: float | None
     """Mean time of one training."""
     gains: Mapping[str, Gain] = field(default_factory=dict)
-    """Gains over `base`, `baseline` and `encoder`. Over each of them the low ends of all finalists hold at once, and so
-    do the high ends. The base has gains over `encoder` and `baseline`, the encoder over `baseline`."""
+    """Gains over `base`, `baseline` and `encoder`. For each of them, the low ends of the intervals of all finalists
+    hold at once, and so do the high ends. The base has gains over `encoder` and `baseline`, the encoder over
+    `baseline`."""
     beside: Mapping[str, Gain] = field(default_factory=dict)
-    """Gains over the base in the other parts of the goals; those of all finalists hold at once. Gains that a flag
-    forbids are left out."""
+    """Gains over the base in components of the goals that the figure lacks; the intervals of all finalists hold at
+    once. Gains that a flag forbids are left out."""
     model: str | None = None
     """Folder of the recipe's best model, within the results folder."""
 
 
 @dataclass(frozen=True)
 class TaskGain:
-    """Gain of the picked recipe on a task, or a part of the goals; the intervals of all of them hold at once."""
+    """Gain of the picked recipe over a reference, on a task or a goal's component; the intervals of one list hold at
+    once."""
 
     task: str
     over: str
@@ -50,43 +53,43 @@ class TaskGain:
 
 @dataclass(frozen=True)
 class Remembered:
-    """Test items that training saw and the encoder did not, and the gain without them."""
+    """Test items that the recipe's training saw and the encoder's did not, and the gain without these items."""
 
     items: int
     """Number of test items of which training saw a text."""
     gain: Gain
-    """Gain over the encoder, on the other test items."""
+    """Gain over the encoder on the test items that training did not see."""
 
 
 @dataclass(frozen=True)
 class Ahead:
-    """A recipe without room in the finals that had scored higher than a finalist; without finalists, than the base."""
+    """A recipe that a limit kept from the finals, although it scored above a finalist (without finalists: the base)."""
 
     name: str
     value: float
     """Development score of the recipe."""
     last: str
-    """Name of the finalist, or of the base."""
+    """Name of that finalist, the one with the lowest score, or of the base."""
     last_value: float
     share: float
-    """Share of the data on which both trained."""
+    """Share of the data on which both recipes trained for these scores."""
     error: float | None = None
-    """Standard error, in points, of the difference between both scores that chance in the development items alone
-    makes, in studies of such tasks (`TaskKind.least_deviation`). None if the number of items is unknown."""
+    """Standard error, in points, of `value` minus `last_value` from chance in the development items alone, as measured
+    in studies of such tasks (`TaskKind.least_deviation`). None if the number of items is unknown."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """A recipe's figure by a second reader of its embeddings, for which nothing is fitted."""
+    """A second score of a recipe's embeddings, for which no classifier is fitted (`TaskKind.checking_number`)."""
 
     recipe: str
     """Hash of the recipe."""
     figure: str
     numbers: tuple[str, ...]
-    """Names of the tasks' numbers (`TaskKind.checking_number`)."""
+    """Names of the scores of each task that the check uses (`TaskKind.checking_number`)."""
     level: Gain
     gains: Mapping[str, Gain]
-    """Gains over `base`, `baseline` and `encoder`; the intervals of all hold at once."""
+    """Gains in this score over `base`, `baseline` and `encoder`; the intervals of all hold at once."""
 
 
 @dataclass(frozen=True)
@@ -98,17 +101,17 @@ class RowsAnswer:
     compared: int
     """Number of rows with a gain over the baseline."""
     unjudged: int
-    """Number of these rows that a flag forbids to judge."""
+    """Number of the `compared` rows that a flag forbids to judge."""
     better: tuple[str, ...]
     """Names of the rows that are shown to be better, the highest first."""
     best: str | None
     """Name of the row with the largest gain among those that may be judged."""
     gain: Gain | None
     one_seed: bool
-    """Whether that row or the baseline has one seed only."""
+    """Whether the `best` row or the baseline has one seed only."""
     claims: Mapping[str, int]
     """Number of the paper's claims by verdict."""
     explored: str | None
-    """Name of the recipe with the best development scores of a search, which no fresh scores have judged."""
+    """Name of the recipe with the best development scores in a search; no fresh scores have judged it."""
     model: str | None
-    """Name of `Findings.recommended`, if its model was kept."""
+    """Name of the recommended recipe (`Findings.recommended`); None if no model of it was kept."""

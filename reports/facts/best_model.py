@@ -15,14 +15,15 @@ from search_spaces.own_data import TF_IDF
 
 @cached
 def ranking(results: Results) -> list[Ranked]:
-    """Return `Standings.ranked`, by the study's race over seeds; without TF-IDF, which is no model."""
+    """Return the study's recipes, the best first, those that lost a seed race last. TF-IDF is left out: it is no
+    model."""
     lost = frozenset(key for key, recipe in study_race(results).items() if recipe.lost)
     return [each for each in results.ranked(lost) if results.labels.get(each.recipe_hash) != TF_IDF]
 
 
 def best_first(results: Results, records: list[Record]) -> list[Record]:
-    """Sort trials by the same goals, the best first, ties and unknown values by seed. Trials of the finals come before
-    all others, as answers are about them."""
+    """Sort trials by the goals of the search, the best first, ties and unknown values by seed. Trials of the finals
+    come before all others, because answers are about the finals."""
 
     def place(record: Record) -> tuple[bool, tuple[float, ...], int]:
         own = place_among(results.measured_goals, record.scores, record.cost)

@@ -22,23 +22,23 @@ from reports.statistics.families import can_be_judged
 from reports.statistics.order import Order, kendall
 
 Verdict = Literal["baseline", "above", "below", "undecided", "undecided: one seed", "no verdict", "missing"]
-"""Verdict on a row against the baseline, at 5 % over the whole board (Holm). `no verdict`: a flag forbids one;
-`missing`: the row or the baseline is not measured."""
+"""Verdict on a row against the baseline, with at most 5 % error over the whole board (Holm). `no verdict`: a flag
+forbids one; `missing`: the row or the baseline is not measured."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """A recipe on a board."""
+    """A row on a board: its figure, its gain over the baseline and its verdict."""
 
     recipe_hash: str
     name: str
     """The row's label."""
     sample: Sample | None
-    """None where the figure is missing."""
+    """The row's figure under each seed; None if the figure is missing."""
     gain: Comparison | None
-    """Gain over the baseline; None for the baseline itself, and if one of the two is missing."""
+    """Gain over the baseline; None for the baseline itself, and if the row or the baseline is not measured."""
     p_holm: float | None
-    """Adjusted over all gains of the board that may get a verdict; None for other gains."""
+    """The gain's p, adjusted (Holm) over all gains of the board that may get a verdict; None for other gains."""
     verdict: Verdict
     blocked_by: tuple[Flag, ...]
     """Flags that forbid a verdict on the row against the baseline."""
@@ -47,14 +47,14 @@ class Standing:
     wins: int | None
     ties: int | None
     losses: int | None
-    """Numbers of the figure's tasks that the row wins, ties and loses against the baseline: by each task's p at 5 %,
-    Holm over the tasks. None without a gain, and with one seed."""
+    """`wins`, `ties`, `losses`: on how many of the figure's tasks the row is above, not shown to differ from, and below
+    the baseline, by each task's p at 5 % (Holm over the tasks). None without a gain, and with one seed."""
     in_best_set: bool | None
-    """Whether the row may be the best; None if unknown: one seed, or a flag that forbids a verdict."""
+    """Whether the row may be the best; None if unknown, because of one seed or a flag that forbids a verdict."""
     ranks: tuple[int, int] | None
-    """The best and the worst rank that the data allow, at 95 % for all rows at once."""
+    """The best and the worst rank that the row may have, at 95 % for all rows at once; None if not judged."""
     copy_of: str = ""
-    """Label of the row of which this row is a copy; empty for the row that counts."""
+    """Label of the row of which this row is a copy; empty if the row is no copy."""
     collapsed: int = 0
     """Number of further seeds, under which training collapsed; the sample and all that follows from it exclude them."""
     lost: tuple[tuple[str, float], ...] = ()
@@ -65,14 +65,14 @@ class Standing:
 
 @dataclass(frozen=True)
 class Board:
-    """All rows of the study in one of the figures that sum the study up, the best first."""
+    """All rows of the study, sorted by one of the figures that sum the study up, the best first."""
 
     quantity: Quantity
     baseline: str | None
     """Label of the baseline; None if the baseline is not measured, so that there are no gains."""
     standings: tuple[Standing, ...]
     more_seeds: SeedsWanted = field(default_factory=SeedsWanted)
-    """Further seeds for the gains that are open."""
+    """Number of further seeds that the undecided gains need."""
 
     @property
     def counted(self) -> tuple[Standing, ...]:
@@ -128,7 +128,7 @@ def boards(evidence: Evidence) -> tuple[Board, ...]:
 
 
 def verdict(gain: Comparison | None, p_holm: float | None, blocked: bool) -> Verdict:
-    """Return the verdict on a gain, by its adjusted p. `blocked`: a flag forbids one."""
+    """Return the verdict on a gain, by its adjusted p. `blocked`: a flag forbids a verdict."""
     if gain is None:
         return "missing"
     if blocked:
@@ -191,7 +191,8 @@ def _board(evidence: Evidence, figure: Quantity) -> Board:
 
 
 def _more_seeds(evidence: Evidence, standings: Sequence[Standing], figure: Quantity, base: str | None) -> SeedsWanted:
-    """Further seeds for the open gains, except to prove that a row is worse."""
+    """Return the further seeds that undecided gains need. Rows that measured no gain get none, as losses need no
+    proof."""
     counted = [standing for standing in standings if not standing.copy_of]
     open_ones = [standing for standing in counted if standing.verdict.startswith("undecided")]
     if base is None or not open_ones:
@@ -208,8 +209,8 @@ def _more_seeds(evidence: Evidence, standings: Sequence[Standing], figure: Quant
 def _places(
     evidence: Evidence, hashes: Mapping[str, str], figure: Quantity
 ) -> tuple[dict[str, bool | None], dict[str, tuple[int, int] | None]]:
-    """The best set and the ranks, among the largest group of rows that may all be compared with each other. Of equally
-    large groups, one with the baseline."""
+    """By label: whether the row may be the best, and the ranks that it may have. Only the largest group of rows that
+    may all be compared with each other is judged; of equally large groups, one with the baseline."""
     samples = {label: sample for label, key in hashes.items() if (sample := evidence.sample(key, figure))}
     free = {
         (first, other)
@@ -230,7 +231,7 @@ def _places(
 
 
 def _all_free(start: str, labels: Iterable[str], free: set[tuple[str, str]]) -> list[str]:
-    """Rows that may all be compared with each other, in order, from `start` on."""
+    """Return `start` and each further label that may be compared with all labels before it in the list."""
     group = [start]
     for label in labels:
         if label != start and all((label, other) in free for other in group):
@@ -239,7 +240,7 @@ def _all_free(start: str, labels: Iterable[str], free: set[tuple[str, str]]) -> 
 
 
 def _published(evidence: Evidence, figure: Quantity, label: str) -> float | None:
-    """The paper's figure, from the first of its tables that prints it for this row."""
+    """The paper's gain for this row (its figure, if the space has no baseline), from the first table that prints it."""
     results = evidence.results
     printed = results.published if results.space.baseline is None else results.published_gain
     figures = (

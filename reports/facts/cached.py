@@ -12,7 +12,7 @@ Made = TypeVar("Made")
 
 
 def cached(make: Callable[Concatenate[Item, Further], Made]) -> Callable[Concatenate[Item, Further], Made]:
-    """Decorate a method, or a function of an object, to compute once per object and further (hashable) arguments."""
+    """Decorate a method, or a function of an object, to compute once per object and (hashable) further arguments."""
 
     @functools.wraps(make)
     def lookup(item: Item, /, *further: Further.args, **named: Further.kwargs) -> Made:

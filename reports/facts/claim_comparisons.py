@@ -28,20 +28,20 @@ class ClaimComparison:
     worse: str
     status: Status
     comparison: Comparison | None
-    """None where a row is missing."""
+    """Our gain of the better row over the worse one; None if a row is missing."""
     published: float | None
     why: SameRecipe | None = None
-    """Why the rows are one recipe in effect."""
+    """Why the two rows are one recipe in effect; None if they are two."""
     flags: tuple[Flag, ...] = ()
-    """Flags that forbid a verdict."""
+    """Flags that forbid a verdict on the two rows."""
     lacking: tuple[str, ...] = ()
-    """Rows that lack an input."""
+    """The rows that lack an input, such as word vectors."""
     of_gaps: bool = False
     """Whether the two rows' difference here is compared with their difference in another table (`Claim.smaller_in`)."""
     figure: Quantity | None = None
-    """The compared figure."""
+    """The figure in which the rows are compared."""
     hashes: tuple[str, str] = ("", "")
-    """Hashes of the two recipes."""
+    """Recipe hashes of the better and of the worse row."""
     repeated: bool = False
     """Whether an earlier comparison is of the same two recipes under other names: then this one does not count."""
 
@@ -65,7 +65,7 @@ class ClaimComparison:
         return "as claimed" if holding < failing else "against"
 
     def more_seeds(self, evidence: Evidence, bound: float, alpha: float) -> float | None:
-        """As `Evidence.more_seeds`; 0 if the comparison is decided already."""
+        """Return how many more seeds decide the comparison (`Evidence.more_seeds`); 0 if it is decided already."""
         if self.figure is None:
             return None
         if self.comparison is not None:
@@ -75,7 +75,7 @@ class ClaimComparison:
         return evidence.more_seeds(*self.hashes, self.figure, bound, alpha)
 
     def p_values(self, claim: Claim) -> tuple[float, float]:
-        """Return one-sided p of the figures if the claimed relation does not hold, and if it holds."""
+        """Return the one-sided p of two hypotheses: that the claimed relation fails, and that it holds."""
         relation, points = ("above", 0.0) if self.of_gaps else (claim.relation, claim.points)
         if relation in ("above", "not below"):
             low = points if relation == "above" else -points
@@ -86,15 +86,15 @@ class ClaimComparison:
         return 1.0 if inside is None else inside, min(1.0, 2 * min(self.below(low), self.above(high)))
 
     def above(self, bound: float) -> float:
-        """Return p of the figures if the difference is not above the bound."""
+        """Return the p of the claim that the difference is above the bound: small if the claim is shown."""
         return self._one_sided(bound, p_above, 1)
 
     def below(self, bound: float) -> float:
-        """Return p of the figures if the difference is not below the bound."""
+        """Return the p of the claim that the difference is below the bound: small if the claim is shown."""
         return self._one_sided(bound, p_below, -1)
 
     def _one_sided(self, bound: float, chance: Callable[[Comparison, float], float | None], sign: int) -> float:
-        """With a bound of 0, half of the comparison's own p, which may be an exact one."""
+        """Return `chance` at the bound. With a bound of 0: half of the comparison's own p, which may be an exact p."""
         comparison = self.comparison
         if comparison is None or comparison.p is None:
             return 1.0
@@ -156,5 +156,5 @@ def _published(evidence: Evidence, table: str, column: str, better: str, worse: 
 
 
 def recipes_of(evidence: Evidence, item: ClaimComparison) -> tuple[str, ...]:
-    """Return the hashes of the two compared recipes, copies as one; the rows' names if a recipe is missing."""
+    """Return the hashes of both recipes, for a copy that of its original; the rows' names if a recipe is missing."""
     return tuple(map(evidence.results.counted_as, item.hashes)) if all(item.hashes) else (item.better, item.worse)

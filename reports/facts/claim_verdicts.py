@@ -31,15 +31,16 @@ Verdict = Literal[
     "not finished",
     "not run",
 ]
-"""`not finished`: the finished trials do not refute the claim, and comparisons that it needs are missing."""
+"""`not finished`: the finished trials do not refute the claim, but comparisons that the claim needs are missing."""
 Lack = Literal["every row", "a row", "an input", "trials", "scores"]
-"""`every row`, `a row`: rows were not asked for. `an input`, `trials`: rows lack them. `scores`: tasks have none."""
+"""`every row`, `a row`: the study did not run all, or some, of the claim's rows. `an input`, `trials`: rows lack an
+input, or a finished trial. `scores`: tasks have no scores."""
 Size = Literal["as stated", "smaller", "larger", "undecided", ""]
 
 
 @dataclass(frozen=True)
 class JudgedClaim:
-    """A claim with our comparisons."""
+    """A claim of the paper with our comparisons and our verdict."""
 
     claim: Claim
     compared: tuple[ClaimComparison, ...]
@@ -49,22 +50,23 @@ class JudgedClaim:
     size: Size
     """How our difference compares with the stated one; empty if none is stated, or nothing was tested."""
     p: float | None
-    """Two-sided p of the direction, Holm over all claims of the report."""
+    """Two-sided p of the direction, adjusted (Holm) over all claims of the report."""
     more_seeds: float | None = None
     """For an undecided claim: how many more seeds of its rows would settle its direction at power 80 %, if all
     differences are as measured. Infinity if no number would; None if unknown, or decided."""
     not_varied: NotVaried | None = None
-    """Limits in which the claim's rows should differ and do not, as far as the rows have run."""
+    """Limits that the claim's rows set differently without any effect, as far as the rows have run."""
     missing_rows: tuple[str, ...] = ()
     """Rows of the claim without a finished trial."""
     lacks: Lack | None = None
-    """For a claim that was not run: what it lacks most."""
+    """The main reason why the claim was not run; None if it was run."""
 
     @property
     def deciding(self) -> ClaimComparison | None:
-        """The comparison that decides the verdict: the surest one against a claim that fails, else the least sure one.
+        """The comparison that decides the verdict: the one that refutes a failing claim most surely, or that supports
+        any other claim least surely.
 
-        A comparison with a single seed only if there is no other; None if nothing was compared.
+        Comparisons with a single seed are considered only if there are no others. None if nothing was compared.
         """
         pairs = [item for item in self.compared if item.comparison is not None and not item.of_gaps]
         taking_part = [item for item in pairs if not item.excluded] or pairs
@@ -78,23 +80,23 @@ class JudgedClaim:
 
     @property
     def gaps(self) -> tuple[float | None, ...]:
-        """Better minus worse in points, of every comparison of two rows; None where one is missing."""
+        """Our differences in points, better minus worse row, of comparisons of two rows; None if a row is missing."""
         comparisons = (item.comparison for item in self.compared if not item.of_gaps)
         return tuple(None if comparison is None else comparison.gain for comparison in comparisons)
 
     @property
     def published(self) -> tuple[float | None, ...]:
-        """The paper's differences."""
+        """The paper's differences in points, for the same comparisons as `gaps`; None where the paper has none."""
         return tuple(item.published for item in self.compared if not item.of_gaps)
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """Rows that lack an input."""
+        """Rows of the claim that lack an input, such as word vectors."""
         return tuple(sorted({row for item in self.compared for row in item.lacking}))
 
     @property
     def flags(self) -> tuple[Flag, ...]:
-        """Flags that keep comparisons out of the verdict."""
+        """Flags that keep comparisons out of the claim's verdict."""
         return tuple(dict.fromkeys(flag for item in self.compared for flag in item.flags))
 
 
@@ -104,7 +106,7 @@ def judged_claims(results: Results) -> tuple[JudgedClaim, ...]:
 
 
 def judge_claims(evidence: Evidence, claims: Sequence[Claim]) -> tuple[JudgedClaim, ...]:
-    """Judge claims together: Holm over the directions and stated sizes of all of them."""
+    """Judge claims together: p-values are adjusted (Holm) over the directions and the stated sizes of all claims."""
     pairs = [(claim, compare_claim(evidence, claim)) for claim in claims]
     p_values = [_claim_p_values(*pair) for pair in pairs]
     directions = [None if both is None else min(1.0, 2 * min(both)) for both in p_values]
@@ -120,13 +122,13 @@ def judge_claims(evidence: Evidence, claims: Sequence[Claim]) -> tuple[JudgedCla
 
 
 def open_claims(claims: Sequence[JudgedClaim]) -> SeedsWanted:
-    """Return how many more seeds the undecided claims need, by the claims' texts."""
+    """Return how many more seeds each undecided claim needs; each claim is named by its text."""
     undecided = [item for item in claims if item.verdict in ("undecided", "undecided: one seed")]
     return SeedsWanted({item.claim.text: item.more_seeds for item in undecided})
 
 
 def _with_rows(evidence: Evidence, item: JudgedClaim) -> JudgedClaim:
-    """Add which of the claim's rows are missing or not varied."""
+    """Set `missing_rows`, `lacks` and `not_varied` of a judged claim."""
     results, labels = evidence.results, item.claim.labels
     missing_rows = tuple(label for label in sorted(labels) if not results.of_row(label))
     lacks = _lacks(item, set(results.asked_rows), missing_rows) if item.verdict == "not run" else None
@@ -142,7 +144,7 @@ def _lacks(item: JudgedClaim, rows: set[str], missing_rows: Sequence[str]) -> La
 
 
 def _unvaried(evidence: Evidence, item: JudgedClaim) -> NotVaried | None:
-    """For a claim about limits: those that its rows set differently without effect."""
+    """Return the limits that the claim's rows set differently without effect; None if the claim is not on limits."""
     results = evidence.results
     recipes = {label: results.recipe(label) for label in sorted(item.claim.labels)}
     if not all(differing(recipes[better], recipes[worse]) <= CAPS.keys() for better, worse in item.claim.comparisons):
@@ -151,7 +153,7 @@ def _unvaried(evidence: Evidence, item: JudgedClaim) -> NotVaried | None:
 
 
 def _test(evidence: Evidence, claim: Claim, items: Sequence[ClaimComparison]) -> tuple[Hashable, ...]:
-    """The claim's relation and recipes: claims for which these are equal are one test."""
+    """Return what the claim tests: its relation and its recipes. Claims for which these are equal count as one test."""
     recipes = frozenset((recipes_of(evidence, item), item.figure) for item in items)
     return claim.relation, claim.points, claim.quantifier, recipes
 
@@ -160,10 +162,10 @@ def _test(evidence: Evidence, claim: Claim, items: Sequence[ClaimComparison]) ->
 
 
 def _claim_p_values(claim: Claim, items: Sequence[ClaimComparison]) -> tuple[float, float] | None:
-    """p of the figures if the claim is false, and if it is true; None if nothing was tested.
+    """Return the one-sided p of two hypotheses: the claim is false, and it is true. None if nothing was tested.
 
-    Of m comparisons the claim needs n, and m - n + 1 against it refute it. Comparisons that are missing, or have one
-    seed, count neither way; the others alone may decide the claim, as one counterexample does where all must hold.
+    Of m comparisons the claim needs n to hold; m - n + 1 that fail refute it. Comparisons that are missing, or have one
+    seed, count neither way. The others may decide alone: one counterexample is enough if all must hold.
     """
     taking_part = [item for item in items if item.counts]
     compared = [item.p_values(claim) for item in taking_part if item.status == "compared"]
@@ -176,9 +178,9 @@ def _claim_p_values(claim: Claim, items: Sequence[ClaimComparison]) -> tuple[flo
 
 
 def _at_least(needed: int, p_values: Sequence[float]) -> float:
-    """p of the figures if fewer than `needed` of the comparisons are real (Benjamini and Heller 2008).
+    """Return the p of the hypothesis that fewer than `needed` of the effects are real (Benjamini and Heller 2008).
 
-    The n-th smallest p of m, times m - n + 1: for all comparisons the largest p, for one comparison Bonferroni's.
+    It is the n-th smallest p of m, times m - n + 1: the largest p if all are needed, Bonferroni's p if one is needed.
     """
     if needed > len(p_values):
         return 1.0
@@ -186,7 +188,7 @@ def _at_least(needed: int, p_values: Sequence[float]) -> float:
 
 
 def _size_p(claim: Claim, items: Sequence[ClaimComparison]) -> float | None:
-    """Two-sided p of the difference that the paper states; None if none is stated, or nothing was tested."""
+    """Return the two-sided p of the hypothesis that the difference is as stated; None if there is no such test."""
     if claim.stated is None or items[0].status != "compared":
         return None
     return min(1.0, 2 * min(items[0].above(claim.stated), items[0].below(claim.stated)))
@@ -210,7 +212,7 @@ def _judged(
 
 
 def _size(claim: Claim, items: Sequence[ClaimComparison], p_size: float | None) -> Size:
-    """From the 95 % interval if it contains the stated size, else from Holm's p."""
+    """Compare our difference with the stated one: `as stated` if the 95 % interval contains it, else by Holm's p."""
     comparison = items[0].comparison
     if claim.stated is None or comparison is None or comparison.low is None or comparison.high is None:
         return ""
@@ -222,9 +224,9 @@ def _size(claim: Claim, items: Sequence[ClaimComparison], p_size: float | None) 
 
 
 def _verdict(items: Sequence[ClaimComparison], direction: Direction, size: Size) -> Verdict:
-    """A direction that holds is an agreement in part if the size differs or some comparisons were kept out.
+    """Return the verdict. If the direction holds, but the size differs or comparisons were excluded: agrees in part.
 
-    An undecided direction whose size surely differs from the stated one disagrees: the stated effect is excluded.
+    An undecided direction with a size that surely differs from the stated one disagrees: the stated effect is excluded.
     """
     statuses = {item.status for item in items}
     if direction == "as claimed":
@@ -244,7 +246,7 @@ def _verdict(items: Sequence[ClaimComparison], direction: Direction, size: Size)
 
 
 def _with_seeds(evidence: Evidence, item: JudgedClaim, claims: int) -> JudgedClaim:
-    """Add `more_seeds`: enough to decide the comparisons that settle the claim, for it or against it."""
+    """Set `more_seeds`: enough to decide the comparisons that settle an undecided claim, for or against it."""
     claim = item.claim
     taking_part = [pair for pair in item.compared if pair.counts]
     if item.verdict not in ("undecided", "undecided: one seed") or claim.relation in ("equal", "slightly above"):

@@ -32,7 +32,7 @@ from reports.statistics.spreads import CommonSpread, common_spread
 from trainables.senteval.tasks import TASKS
 
 SURE = 0.05
-"""Largest probability that any verdict of a board, or on the claims of a report, is wrong."""
+"""Largest allowed probability that any verdict of a board, or any verdict on a report's claims, is wrong."""
 
 
 class Evidence:
@@ -60,12 +60,12 @@ class Evidence:
 
     @property
     def figures(self) -> list[Quantity]:
-        """Figures that sum the study up."""
+        """The figures that sum the study up (`Results.figures`)."""
         return self.results.figures
 
     @cached_property
     def row_figures(self) -> list[Quantity]:
-        """Those of the figures that at least one row has."""
+        """Those of `figures` that at least one row has."""
         return [figure for figure in self.figures if any(self.sample(key, figure) for key in self.rows.values())]
 
     # Samples
@@ -74,7 +74,7 @@ class Evidence:
     def sample(self, recipe_hash: str, figure: Quantity) -> Sample | None:
         """Return a recipe's figure under every seed that has it, with the test items' effects if all seeds kept them.
 
-        Only of the study's protocol, and without seeds of collapsed trainings (`collapses`). None if no seed has it.
+        Trials under another protocol, and collapsed ones (`collapses`), are left out. None if no seed has the figure.
         """
         valued = [
             (record, value)
@@ -109,9 +109,10 @@ class Evidence:
         return {recipe_hash: sorted(seeds) for recipe_hash, seeds in seeds_of.items() if seeds}
 
     def _effects(self, record: Record, figure: Quantity) -> tuple[np.ndarray, str] | None:
-        """(items,) effects of all tasks, one after the other, times their weights, and a name of the items; or None.
+        """Return (items,) effects of all tasks, one task after the other, times the tasks' weights, and a name of the
+        items. None if predictions of a task are missing.
 
-        Numbers of one task that are scored on the same items are added.
+        Effects on several numbers of one task that are scored on the same items are added.
         """
         by_items: dict[str, np.ndarray] = {}
         for (task, number), weight in sorted(figure.weights.items()):
@@ -124,7 +125,7 @@ class Evidence:
 
     @property
     def ungrouped(self) -> list[str]:
-        """Tasks of the boards whose items count as independent, since groups of items are unknown."""
+        """Tasks of the boards whose items count as independent because it is unknown which items form groups."""
         parts = [part for figure in self.row_figures for part in sorted(figure.weights)]
         trials = [trial for own in self.results.recipes.values() for trial in own]
         of_number = self.results.predictions.of_number
@@ -135,7 +136,7 @@ class Evidence:
 
     @cached
     def compare(self, first_hash: str, second_hash: str, figure: Quantity) -> Comparison | None:
-        """Return one recipe minus another; None if either lacks the figure. Flags are not used here, see `between`."""
+        """Return the comparison "first minus second"; None if either lacks the figure. Flags have no effect here."""
         base = self.results.baseline_hash
         if first_hash == base != second_hash:
             comparison = self.compare(second_hash, first_hash, figure)
@@ -155,7 +156,8 @@ class Evidence:
         return comparison if exact is None else replace(comparison, p=min(1.0, comparison.p_factor * exact))
 
     def p_factor(self, *samples: Sample, further: int = 0) -> float:
-        """Return the factor on p at this look, or at a further one; larger if a race chose the numbers of seeds."""
+        """Return the factor on p-values in a report on these trials, or `further` reports on new trials later
+        (`looks.py`). It is larger if a race over seeds chose the numbers of seeds."""
         info = self.results.info
         at_this_look = 1 / level_share(look_number(self.results) + further)
         counts = [sample.count for sample in samples if not sample.fixed]
@@ -164,7 +166,7 @@ class Evidence:
         return at_this_look * max(race_p_factor(count, len(info.seeds), info.most_seeds) for count in counts)
 
     def _exact_p(self, first_hash: str, second_hash: str, figure: Quantity) -> float | None:
-        """McNemar's p, for one accuracy of two fixed recipes; else None."""
+        """Return McNemar's p if the figure is one accuracy and both recipes are fixed; otherwise None."""
         first, second = self.sample(first_hash, figure), self.sample(second_hash, figure)
         if first is None or second is None or not (first.fixed and second.fixed and pairable(first, second)):
             return None
@@ -207,7 +209,7 @@ class Evidence:
         """Return how many more seeds than the study's own would show, at power 80 %, that the two recipes' difference
         is not `bound`; 0 if the study only has to be finished.
 
-        Else as `reports.facts.more_seeds.more_seeds`; None also if a figure is missing.
+        Otherwise the same as `reports.facts.more_seeds.more_seeds`; also None if a figure is missing.
         """
         first, second = self.sample(first_hash, figure), self.sample(second_hash, figure)
         if first is None or second is None:
@@ -221,12 +223,12 @@ class Evidence:
         return max(0, fewest + collapsed + more - len(self.results.info.seeds))
 
     def common(self, figure: Quantity) -> CommonSpread:
-        """Return the common spread between seeds of the rows."""
+        """Return the spread over seeds that is common to the rows."""
         return self._scatter(figure)[1]
 
     @cached
     def _scatter(self, figure: Quantity) -> tuple[Spread | None, CommonSpread]:
-        """Spreads between seeds: pooled over the rows, and common to them."""
+        """The rows' `pooled_spread` and `common_spread` over seeds."""
         keys = dict.fromkeys(map(self.results.counted_as, self.results.labels))
         samples = [sample for key in keys if (sample := self.sample(key, figure)) is not None]
         return pooled_spread(samples), common_spread(samples)

@@ -1,6 +1,6 @@
 """The finals of a search as evidence: their trials, the gains between recipes, and the flags that forbid a verdict.
 
-Everything here is for one look at a study; `reports/facts/answer.py` makes the answer from it.
+Everything here is for the trials that a study has at one time; `reports/facts/answer.py` makes the answer from it.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ from search_spaces.goals import needed
 from trainables.senteval.tasks import kind_of
 
 PERCENT = 200.0
-"""Largest range of a figure in percent; `lent_spread` is for such figures only."""
+"""Largest range of a figure that counts as in percent, in points; `lent_spread` is only for such figures."""
 
 VARIED = frozenset({"steps", "tokens", "caps", "seeds"})
-"""Guards of what a search varies on purpose: the question is which settings to use, and reports print their cost."""
+"""Guards that forbid no verdict here, because a search varies on purpose what they check: the question is which
+settings to use, and reports print their cost."""
 
 
 class FinalsEvidence:
@@ -60,12 +61,12 @@ class FinalsEvidence:
 
     @property
     def first(self) -> Record:
-        """A trial of the finals; all trials were scored on its tasks."""
+        """One trial of the finals; all other trials were scored on the same tasks."""
         return next(iter(self.recipes.values()))[0]
 
     @property
     def p_factor_of_pick(self) -> float:
-        """`p_factor` for statements on the recipe that was picked among the finalists."""
+        """Factor on p-values for statements on the recipe that was picked among the finalists."""
         return self.p_factor * max(len(self.finalists), 1)
 
     @cached_property
@@ -100,7 +101,7 @@ class FinalsEvidence:
         return frozenset(task for task in scored if self._tests_choose(self.first, task))
 
     def chosen_on(self, recipe_hash: str) -> int | None:
-        """As `development_items`, for the recipe's first trial."""
+        """Return the number of development items in the recipe's first trial (`development_items`)."""
         return development_items(self.evidence.results, self.recipes[recipe_hash][0], self.needs)
 
     def _tests_choose(self, record: Record, task: str) -> bool:
@@ -116,8 +117,8 @@ class FinalsEvidence:
 
     @cached
     def lent(self, figure: Quantity) -> CommonSpread:
-        """Return the spread that recipes of at most three seeds borrow: from the finals, and from all seeds of the base
-        and of rows, which no score chose. `NO_LENT_SPREAD` for figures that are not in percent."""
+        """Return the spread that is assumed for recipes of at most three seeds (`lent_spread`): from the finals, and
+        all seeds of the base and of rows, which no score chose. `NO_LENT_SPREAD` for figures not in percent."""
         least, most = figure.ends
         if most - least > PERCENT:
             return NO_LENT_SPREAD
@@ -130,7 +131,7 @@ class FinalsEvidence:
         return lent_spread(filter(None, (every.sample(key, figure) for key in every.results.recipes)))
 
     def borrowed(self, figure: Quantity) -> float | None:
-        """Return the standard deviation that recipes of at most three seeds borrow; None if no recipe borrows it."""
+        """Return the standard deviation that is assumed for recipes of at most three seeds; None if none needs it."""
         if all(sample.fixed or sample.count > FEW_SEEDS for sample in self.samples(figure, self.recipes)):
             return None
         return math.sqrt(self.lent(figure).variance) or None
@@ -155,7 +156,7 @@ class FinalsEvidence:
         self, recipe_hash: str, figure: Quantity, over: Collection[str] = ("base", "encoder"), gains_at_once: int = 1
     ) -> list[Flag]:
         """Return the flags that forbid a verdict on the recipe against the references `over`, except flags on what the
-        search varies. `gains_at_once`: number of gains that hold at once."""
+        search varies. `gains_at_once`: number of gains whose intervals hold at once."""
         searched = {domain.key.partition(".")[0] for domain in self.results.space.domains}
         varied = VARIED | ({"encoder"} & searched) | ({"data"} if searched & {"corpus", "spans"} else frozenset())
         others = [key for name, key in self.references.items() if name in over]
@@ -170,7 +171,8 @@ class FinalsEvidence:
 
     @cached
     def _unseen(self, first: str, second: str, figure: Quantity, gains_at_once: int) -> tuple[int, Comparison] | None:
-        """Number of test items that training saw, and the gain on the others; None if that gain has another verdict."""
+        """Return the number of test items that training saw, and the gain on the others; None if it has another
+        verdict."""
         p_factor = self.p_factor_of_pick * gains_at_once
         gain, unseen = self.gain(first, second, figure, p_factor), on_unseen(self.evidence, first, second, figure)
         if gain is None or unseen is None:
@@ -189,9 +191,9 @@ class FinalsEvidence:
         return Remembered(unseen[0], gain)
 
     def checked(self, recipe_hash: str, figure: Quantity) -> Check | None:
-        """Return the recipe's gains by the second reader of the same embeddings (`TaskKind.checking_number`), for which
-        nothing is fitted: it does not repeat a gain that comes from the classifier alone. All low ends hold at once,
-        and so do all high ends. None if a part of the figure has no second reader."""
+        """Return the recipe's gains in a second score of the same embeddings (`TaskKind.checking_number`), for which
+        nothing is fitted: a gain that comes from the classifier alone is not repeated there. All low ends of intervals
+        hold at once, and so do all high ends. None if a task of the figure has no second score."""
         kinds = {task: kind_of(task) for task in figure.tasks}
         if any(number != kinds[task].main or not kinds[task].checking_number for task, number in figure.weights):
             return None
@@ -229,7 +231,7 @@ class FinalsEvidence:
 
 
 def noise(samples: Iterable[Sample], measured_alone: bool = False) -> tuple[float, ...]:
-    """Return the standard deviations over seeds of samples with two seeds, or only of samples that borrow none."""
+    """Return the standard deviations over seeds, of samples with two seeds, or if `measured_alone` with four."""
     fewest = FEW_SEEDS + 1 if measured_alone else 2
     return tuple(sample.std for sample in samples if sample.std is not None and sample.count >= fewest)
 

@@ -36,16 +36,16 @@ class Findings:
     extents: Mapping[str, Extent]
     """By label, the done and the planned trials of every row that can be run."""
     missing: Mapping[str, str]
-    """By label, why a row has no figures."""
+    """By label, the reason why a row has no figures."""
     look: int | None
-    """The number of this look at the study; None if it can contain no verdict."""
+    """Number of this look, from 1: a look is one set of trials that a report judges. None if nothing can be judged."""
     flags: tuple[Flag, ...]
     """The flags of all guards, in the guards' order."""
     boards: tuple[Board, ...]
     claims: tuple[JudgedClaim, ...]
     """The paper's claims, in the space's order."""
     more_seeds: SeedsWanted
-    """Further seeds for the open claims; each board has its own."""
+    """Further seeds that the undecided claims need; seeds for gains are in each board."""
     recommended: str | None
     """Hash of the recipe that rows and search recommend: see `_recommended`."""
     best: Record | None
@@ -74,7 +74,7 @@ class Findings:
 
     @property
     def unfinished(self) -> dict[str, Extent]:
-        """The rows that lack trials."""
+        """By label, the done and the planned trials of the rows that lack trials."""
         return {label: extent for label, extent in self.extents.items() if extent.done < extent.planned}
 
     def as_json(self) -> dict[str, Any]:
@@ -93,9 +93,9 @@ class Findings:
 
 
 def _recommended(results: Results, boards: Sequence[Board]) -> str | None:
-    """Hash of the highest row within the limits that is shown to be better than the baseline in the first figure. If
-    there is none: in a search the best recipe by development scores; for rows the baseline, or the only row that may be
-    the best; and if test scores decide nothing, again the best by development scores."""
+    """Hash of the highest row within the study's limits that is shown to be better than the baseline in the first
+    figure. If there is none: in a search the best recipe by development scores; for rows the baseline, or the only row
+    that may be the best; and if test scores decide nothing, again the best by development scores."""
     board = next(iter(boards), None)
     better = [item for item in board.counted if item.verdict == "above"] if board else []
     alone = [item for item in board.counted if item.verdict == "baseline"] or board.best if board else ()

@@ -35,7 +35,7 @@ class Gain:
 
     @classmethod
     def level(cls, sample: Sample, figure: Quantity, common: CommonSpread = NO_COMMON_SPREAD) -> Gain:
-        """Return a figure with its own interval, which ends where the figure's range does."""
+        """Return a figure as a `Gain` with its own interval, which is cut off at the ends of the figure's range."""
         alone, (least, most) = by_itself(sample, common), figure.ends
         low, high = (None if end is None else min(max(end, least), most) for end in (alone.low, alone.high))
         return cls(alone.gain, low, high)

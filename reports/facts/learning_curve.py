@@ -28,7 +28,7 @@ ALL = "all"
 UNITS = ("pairs", "texts", "documents")
 """Units in which a record may count its training data."""
 VARIED_BY_DATA = frozenset({"steps", "tokens", "caps"})
-"""Guards of what fewer data change: a learning curve varies it on purpose."""
+"""Guards that check what the amount of data changes: a learning curve varies it on purpose."""
 
 
 @dataclass(frozen=True)
@@ -36,37 +36,37 @@ class DataPart:
     """The recipe on a share of its data."""
 
     share: str
-    """`1/8`, or `all`."""
+    """The share in words: `1/8`, or `all`."""
     rows: int | None
     """Number of training rows; None if no trial stores it."""
     steps: int | None
     seeds: int
     """Number of fresh seeds, without those under which training collapsed."""
     figure: Gain | None
-    """Score with its own interval; None for a part without all of its trials, and for a part that is too small."""
+    """Score with its own interval; None if trials of this part are missing, and for a part that is too small."""
     gain: Gain | None = None
-    """Gain over half as much data."""
+    """Gain over the recipe on half as much data; None if one of the two has no score."""
     flags: tuple[str, ...] = ()
-    """Guards that forbid a verdict on this gain."""
+    """Names of the guards that forbid a verdict on `gain`."""
 
 
 @dataclass(frozen=True)
 class DataCurve:
-    """A learning curve."""
+    """A learning curve: scores of one recipe on growing parts of its data."""
 
     name: str
     """Name of the recipe."""
     unit: str
-    """What `rows` counts: anchors, pairs, texts, documents."""
+    """Unit of `DataPart.rows`: anchors, pairs, texts or documents."""
     trials: Extent
-    """Trials of the parts; on all of the data the finals' own trials count."""
+    """Done and planned trials on parts of the data. The point for all of the data uses the finals' own trials."""
     parts: tuple[DataPart, ...]
-    """The smallest first, all of the data last."""
+    """Points of the curve, the smallest part first, all of the data last."""
 
 
 def data_curve(evidence: Evidence, figure: Quantity, p_factor: float) -> DataCurve | None:
-    """Return the learning curve of a study in this figure. `evidence` is of the finals; `p_factor` as in `compare`: of
-    this look, times the number of finalists. None if nobody asked for it, and if no recipe is known to train."""
+    """Return the learning curve of a study in this figure. `evidence` is of the finals; `p_factor`, as in `compare`,
+    includes the number of finalists. None if nobody asked for a curve, and if no recipe is known to train."""
     results = evidence.results
     finals = results.info.finals
     if finals is None or finals.curve is None or finals.curve.whole not in results.recipes:
@@ -106,8 +106,8 @@ def _part(share: str, records: list[Record], sample: Sample | None, figure: Quan
 
 
 def trained_on(records: Sequence[Record]) -> tuple[int | None, str]:
-    """Return the amount of training data and its unit; None and `rows` if no record stores it. Counts anchors instead
-    of pairs if some anchors have several pairs, those with negatives included."""
+    """Return the amount of training data and its unit; None and `rows` if no record stores it. If some anchors have
+    several pairs, those with negatives included, the unit is anchors instead of pairs."""
     for corpus in (record.data.get("corpus", {}) for record in records):
         if unit := next((unit for unit in UNITS if unit in corpus), None):
             amount: int = corpus[unit]  # type: ignore[literal-required]
@@ -123,7 +123,7 @@ def _forbidding(
     gain: Comparison,
     compared: Callable[[Sample, Sample], Comparison],
 ) -> tuple[str, ...]:
-    """Guards of the flags between the two recipes, except for what fewer data change. `compared` made their gain."""
+    """Names of the guards that forbid a verdict on the pair, without `VARIED_BY_DATA`. `compared` made their `gain`."""
     guards = dict.fromkeys(flag.guard for flag in evidence.between(*pair, figure) if flag.guard not in VARIED_BY_DATA)
     unseen = on_unseen(evidence, *pair, figure) if OVERLAP in guards else None
     if unseen and same_verdict(gain, compared(unseen.own, unseen.other)):

@@ -25,7 +25,7 @@ from trainables.errors import UserError
 
 
 def level_share(look: int) -> float:
-    """Return the share of the level for the first look (1), the second, and so on; all shares add up to one."""
+    """Return the share of the error level that look number `look` (from 1) may spend; all shares add up to one."""
     return 6 / (math.pi * look) ** 2
 
 
@@ -50,13 +50,13 @@ def trials_digest(results: Results) -> str:
 
 @cached
 def look_number(results: Results) -> int:
-    """Return the number of this look at the study: that of a recorded look, or the next number."""
+    """Return the number of this look: that of an earlier look at the same trials, else the next number."""
     looks, this = results.looks, trials_digest(results)
     return 1 + (looks.index(this) if this in looks else len(looks))
 
 
 def record_look(results: Results, folder: Path) -> None:
-    """Write this look to the results folder, unless it is there. If writing fails, print a line on stderr."""
+    """Write this look's file to the results folder, unless it exists. If writing fails, print a line on stderr."""
     this = trials_digest(results)
     if not this or this in results.looks:
         return

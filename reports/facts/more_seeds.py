@@ -12,7 +12,7 @@ from reports.statistics.sample import pairable
 from reports.statistics.spreads import NO_COMMON_SPREAD, CommonSpread
 
 MAX_FURTHER_SEEDS = 20
-"""Largest number of further seeds that is proposed."""
+"""Largest number of further seeds per recipe that is proposed."""
 POWER = 0.8
 """Probability with which the proposed seeds settle a gain or a claim."""
 FIRST_SEEDS = 2
@@ -29,8 +29,8 @@ def more_seeds(
 ) -> float | None:
     """Return how many more seeds of both recipes would show at power 80 % that their difference is not `bound`.
 
-    The difference is taken as measured. `spread`: between seeds, for recipes with one seed; `common` as in `compare`.
-    Infinity if no number of seeds is enough, since the test items are too few; None if the spread is unknown.
+    The true difference is assumed to be as measured. `spread`: over seeds, for recipes with one seed; `common` as in
+    `compare`. Infinity if no number of seeds is enough, since test items are too few; None if the spread is unknown.
     """
     if spread is None and any(not sample.fixed for sample in (first, second)):
         return None
@@ -46,44 +46,44 @@ def more_seeds(
 
 @dataclass(frozen=True)
 class SeedsWanted:
-    """How many more seeds than the study's own each open gain or claim needs. At most
-    `MAX_FURTHER_SEEDS` are proposed: gains and claims that need more stay open."""
+    """How many more seeds than the study's own each undecided gain or claim needs. At most `MAX_FURTHER_SEEDS` are
+    proposed: gains and claims that need more stay undecided."""
 
     needed: Mapping[str, float | None] = field(default_factory=dict)
-    """By name, the result of `more_seeds`; 0 if the study only has to be finished."""
+    """By name of the gain or claim, the result of `more_seeds`; 0 if the study only has to be finished."""
     losses: tuple[str, ...] = ()
-    """Further open rows, which measured no higher than the baseline: a loss is not worth proving."""
+    """Other undecided rows, which measured no higher than the baseline: a loss is not worth proving."""
 
     @property
     def seeds(self) -> int | None:
-        """Number of seeds that settles all of `settled`; None if nothing is open, or no number would settle any."""
+        """Number of further seeds to propose: enough for all of `settled`, `FIRST_SEEDS` if `all_unknown`, or None."""
         if self.needed and self.all_unknown:
             return FIRST_SEEDS
         return max((int(self.needed[name] or 0) for name in self.settled), default=None)
 
     @property
     def settled(self) -> tuple[str, ...]:
-        """Names of gains or claims that those seeds would settle."""
+        """Names of gains or claims that `seeds` further seeds would settle."""
         return tuple(name for name, needed in self.needed.items() if needed is not None and needed <= MAX_FURTHER_SEEDS)
 
     @property
     def never(self) -> tuple[str, ...]:
-        """Names that no number of seeds would settle, since the test items are too few."""
+        """Names of gains or claims that no number of seeds would settle, because test items are too few."""
         return tuple(name for name, needed in self.needed.items() if needed == math.inf)
 
     @property
     def far(self) -> tuple[str, ...]:
-        """Names that need more seeds than `MAX_FURTHER_SEEDS`."""
+        """Names of gains or claims that need more seeds than `MAX_FURTHER_SEEDS`."""
         return tuple(
             name for name, needed in self.needed.items() if needed is not None and MAX_FURTHER_SEEDS < needed < math.inf
         )
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """Names of which the spread over seeds is unknown."""
+        """Names of gains or claims for which the spread over seeds is unknown."""
         return tuple(name for name, needed in self.needed.items() if needed is None)
 
     @property
     def all_unknown(self) -> bool:
-        """Whether the spread over seeds is unknown for all that is open."""
+        """Whether the spread over seeds is unknown for all undecided gains and claims."""
         return len(self.unknown) == len(self.needed)

@@ -16,16 +16,16 @@ class PartScore:
     """A recipe's score on a share of the data."""
 
     value: float
-    """The goal's value, in its own unit and direction."""
+    """Value of the goal, in the goal's own unit and direction."""
     seconds: float | None
     """Seconds of one training, see `training_seconds`."""
     record: Record
-    """The training's record; with several seeds the first one."""
+    """The training's record; if there are several seeds, that of the first."""
 
 
 @cached
 def part_scores(results: Results, goal: Goal) -> dict[str, dict[float, PartScore]]:
-    """Return scores by hash of the whole recipe and share (1.0: all data), of recipes that trained on a part."""
+    """Return scores of recipes that trained on a part, by the hash of the recipe on all data, and share (1.0: all)."""
     scores: dict[str, dict[float, PartScore]] = {}
     seconds = _seconds(results)
     for record in results.parts:
@@ -39,14 +39,14 @@ def part_scores(results: Results, goal: Goal) -> dict[str, dict[float, PartScore
 
 
 def _on_all(records: Sequence[Record], results: Results, goal: Goal) -> dict[float, PartScore]:
-    """One recipe's score on all of the data, by the share 1.0; empty if it has none."""
+    """Return {1.0: score} with one recipe's score on all of the data; empty if it has none."""
     score = results.goal(records, goal)
     return {1.0: PartScore(score.mean, _seconds(results).get(records[0].key), records[0])} if score else {}
 
 
 @cached
 def _seconds(results: Results) -> dict[str, float]:
-    """By record, the seconds of all trainings before the finals, see `training_seconds`."""
+    """By key of the record, the seconds of each training before the finals (`training_seconds`)."""
     return training_seconds([*results.records, *results.parts])
 
 
@@ -58,11 +58,11 @@ class MisleadingPart:
     share: float
     base: float
     encoder: float
-    """Score of the untrained encoder."""
+    """The untrained encoder's score. `base`: the score after training the base settings on this part."""
 
 
 def misleading_part(results: Results) -> MisleadingPart | None:
-    """Return that part; None if the base settings gain on it, and if no recipe trained on a part."""
+    """Return the part on which training the base settings gains nothing; None if it gains, or there was no part."""
     finals, goal = results.info.finals, results.goals[0]
     if finals is None or finals.base is None or finals.as_it_came is None or goal.cost:
         return None
@@ -78,16 +78,16 @@ def misleading_part(results: Results) -> MisleadingPart | None:
 
 @dataclass(frozen=True)
 class PassedOver:
-    """Recipes that scored higher before the finals than the last finalist; without finalists, than the base."""
+    """Recipes that scored higher before the finals than the lowest finalist; without finalists, than the base."""
 
     last: str
-    """Hash of the finalist, or of the base."""
+    """Hash of that finalist, or of the base."""
     share: float
-    """Share of the data; 1.0 is all data."""
+    """Share of the data on which these scores were reached; 1.0 is all data."""
     leads: dict[str, float]
-    """By hash, the recipe's lead in points, the largest first; of copies one."""
+    """By recipe hash, the lead over `last` in points, the largest lead first; of copies only one."""
     scores: dict[str, PartScore]
-    """Scores of all recipes on that share."""
+    """By recipe hash, the scores of all recipes on that share."""
 
 
 def passed_over(results: Results) -> PassedOver | None:
@@ -113,7 +113,7 @@ def passed_over(results: Results) -> PassedOver | None:
 def _ahead_of(
     results: Results, scores: Mapping[str, Mapping[float, PartScore]], judged: Sequence[str], share: float
 ) -> PassedOver | None:
-    """Recipes that scored higher on that share than the last of the judged ones, and trained on no larger share."""
+    """Return recipes that scored higher on that share than the lowest of `judged`, and trained on no larger share."""
     finals, goal = results.info.finals, results.goals[0]
     same_part = {key: by_share[share] for key, by_share in scores.items() if share in by_share}
     upward = {key: goal.upward(score.value) for key, score in same_part.items()}

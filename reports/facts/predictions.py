@@ -23,14 +23,14 @@ from trainables.senteval.tasks import TASKS, Task, kind_of
 Array = np.ndarray
 
 ROUNDING = 0.005
-"""Largest difference, in points, between a recomputed score and the ledger's."""
+"""Largest allowed difference, in points, between a recomputed score and the ledger's."""
 MAX_CACHED_BYTES, MAX_CACHED_FILES = 1 << 21, 256
 """The process caches the answers of at most `MAX_CACHED_FILES` files, each with at most `MAX_CACHED_BYTES` bytes of
 arrays: the page of a running study reads all files again and again. All 28 tasks of SentEval take about
 `MAX_CACHED_BYTES` bytes."""
 
 _ANSWERS: OrderedDict[bytes, Mapping[str, Answers | None]] = OrderedDict()
-"""By the digest of a file's content, the most recently used last."""
+"""The cached answers, by the digest of a file's content, the most recently used last."""
 _LOCK = threading.Lock()
 
 
@@ -44,10 +44,11 @@ class Predictions:
         self._read: dict[str, dict[str, Answers]] = {}
 
     def effects(self, record: Record, task: str, number: str, *, grouped: bool = True) -> tuple[Array, str] | None:
-        """Return (items,) float32 effects of the items on that number, in points, and a digest that names the items.
+        """Return (items,) float32 effects of the items on the task's score `number`, in points, and a digest of the
+        items.
 
         `grouped`: items that are drawn together count as one. None if no predictions were kept, or if the ledger's
-        number does not follow from them. The digest is of the items' texts; of the right answers if there are none.
+        score does not follow from them. The digest is of the items' texts; of the right answers if there are no texts.
         """
         stored = self.of_number(record, task, number)
         if stored is None or number not in self.recomputed(record, task) or not self.fits(record, task):
@@ -62,15 +63,16 @@ class Predictions:
         return None if together is None else (together.astype(np.float32), f"{name} in groups")
 
     def shares(self, record: Record, task: str, number: str) -> Array | None:
-        """(items,) Points that each item adds to that number, if it is a sum; None if not, or without effects."""
+        """(items,) Points that each item adds to the score `number`; None if the score is no sum, or without
+        effects."""
         stored = self.of_number(record, task, number)
         if stored is None or self.effects(record, task, number) is None:
             return None
         return kind_of(task).shares(number, stored, protocol_of(record.protocol))
 
     def hits(self, record: Record, task: str, number: str) -> Array | None:
-        """(items,) Whether each item was answered correctly, if the number is the share of correct answers. None for
-        any other number, and if items are drawn together."""
+        """(items,) Whether each item was answered correctly, if the score `number` is the share of correct answers.
+        None for any other score, and if items are drawn together."""
         stored = self.of_number(record, task, number)
         if stored is None or not self.fits(record, task):
             return None
@@ -79,7 +81,7 @@ class Predictions:
         return kind_of(task).hits(number, stored)
 
     def of_number(self, record: Record, task: str, number: str) -> Answers | None:
-        """Return the stored answers for the items behind the number."""
+        """Return the stored answers for the items from which the score `number` is computed."""
         return self.of_task(record, part_of(task, number))
 
     def of_task(self, record: Record, task: str) -> Answers | None:
@@ -87,7 +89,7 @@ class Predictions:
         return self._of(record).get(task)
 
     def fits(self, record: Record, task: str) -> bool | None:
-        """Whether every number that can be recomputed equals the ledger's; None if no number can be."""
+        """Whether every score of the task that can be recomputed equals the ledger's; None if no score can be."""
         again, scores = self.recomputed(record, task), record.scores.get(task, {})
         if not again:
             return None
@@ -98,8 +100,8 @@ class Predictions:
         )
 
     def recomputed(self, record: Record, task: str) -> dict[str, float | None]:
-        """Return the task's numbers, in percent, that its kind can recompute from the predictions; None for a number
-        that these answers cannot have. Empty for a task that no longer exists."""
+        """Return the task's scores, in percent, that its kind can recompute from the predictions; None for a score that
+        these answers cannot have. Empty for a task that no longer exists."""
         parts = [self.of_task(record, name) for name in (task, f"dev.{task}")] if task in TASKS else []
         numbers: dict[str, float | None] = {}
         for stored in filter(None, parts):
@@ -126,7 +128,7 @@ class Predictions:
 
 
 def _answers(content: bytes) -> Mapping[str, Answers | None]:
-    """By task, the answers of a predictions file; `ValueError` if it is none."""
+    """By task, the answers of a predictions file. Raises `ValueError` if `content` is no such file."""
     digest = hashlib.sha256(content).digest()
     with _LOCK:
         if digest in _ANSWERS:
@@ -151,11 +153,11 @@ def _numbers(answers: Answers, kind: TaskKind, task: Task, protocol: Protocol | 
 @cached
 @np.errstate(all="ignore")
 def _effects(answers: Answers, kind: TaskKind, task: Task, number: str, protocol: Protocol | None) -> Array | None:
-    """(items,) float32; None if they are not all finite."""
+    """(items,) float32 Effects of the items on the score `number`; None if an effect is not finite."""
     values = np.asarray(kind.effects(task, number, answers, protocol), dtype=np.float32)
     return values if np.isfinite(values).all() else None
 
 
 def protocol_of(name: str) -> Protocol | None:
-    """Return the protocol, by which classifiers are fitted; None for a protocol that no longer exists."""
+    """Return the protocol of that name, by which classifiers are fitted; None if it no longer exists."""
     return next((protocol for protocol in PROTOCOLS.values() if protocol.name == name), None)

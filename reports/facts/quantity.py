@@ -14,7 +14,7 @@ from search_spaces.paper import Average, Column, Scores, Table
 from trainables.senteval.tasks import TASKS, kind_of
 
 Weights = Mapping[tuple[str, str], float]
-"""Weights by (task, number)."""
+"""Weights of scores, by task and name of the score, such as `("STS12", "spearman_wmean")`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class Quantity:
 
     @cached_property
     def ends(self) -> tuple[float, float]:
-        """The smallest and the largest possible value."""
+        """The smallest and the largest possible value of the figure."""
         parts = [
             sorted(weight * end for end in kind_of(task).range_of(number)) if task in TASKS else (-math.inf, math.inf)
             for (task, number), weight in self.weights.items()
@@ -64,7 +64,7 @@ class Quantity:
         return math.fsum(weight * value for weight, value in values)
 
     def minus(self, other: Quantity) -> Quantity:
-        """Return the difference of two figures of one trial."""
+        """Return the figure "this minus other", both of one trial."""
         return Quantity(f"{self.name} minus {other.name}", _sum([(1.0, self.weights), (-1.0, other.weights)]))
 
     def on(self, tasks: Collection[str]) -> Quantity:
@@ -79,12 +79,12 @@ class Quantity:
 
 
 def part_of(task: str, number: str) -> str:
-    """Return the name under which the items behind a number are stored."""
+    """Return the name under which the items of the score `number` are stored: `TASK`, or `dev.TASK`."""
     return f"dev.{task}" if number.startswith("dev_") else task
 
 
 def quantity(table: Table, column: Column, name: str = "") -> Quantity:
-    """Return a table's column as a figure."""
+    """Return a column of a paper's table as a figure."""
     return Quantity(name or column.name, _of_column(table, column))
 
 

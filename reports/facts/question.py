@@ -12,15 +12,15 @@ from trainables.senteval.tasks import TASKS, kind_of
 
 
 def has_no_test(task: str) -> bool:
-    """Whether development scores come from the tested items (nested cross-validation), or there are no test scores."""
+    """Whether the task's development scores come from the tested items (nested cross-validation), or it has no test."""
     splits = kind_of(task).splits
     return (bool(splits) and "test" not in splits) or all(name.startswith("dev_") for name in TASKS[task].numbers)
 
 
 def candidate_figures(results: Results, scored: Collection[str], chosen_by: Collection[str]) -> list[Quantity]:
-    """Return the figures that an answer may be about, the first choice first: the goals' own figure, if it exists. Else
-    the figures that sum the study up, and the goals' own tasks, as far as they were scored. Figures with the goals'
-    kinds of tasks come first, and among them figures without the tasks whose items chose the recipe."""
+    """Return the figures that an answer may be about, the first choice first: the goals' own figure, if there is one.
+    Otherwise the figures that sum the study up, and the goals' own tasks, as far as they were scored. Figures with the
+    goals' kinds of tasks come first, and among them figures without the tasks whose items chose the recipe."""
     if results.own_figure is not None:
         return [results.own_figure]
     kinds = kinds_of_tasks(needed(results.goals))
@@ -32,12 +32,12 @@ def candidate_figures(results: Results, scored: Collection[str], chosen_by: Coll
 
 
 def kinds_of_tasks(tasks: Collection[str]) -> frozenset[str]:
-    """Return what these tasks ask of models: classes, scores of pairs, images."""
+    """Return what kinds of output these tasks need from models: classes, scores of pairs, images."""
     return frozenset(kind_of(task).target for task in tasks if task in TASKS)
 
 
 def plain_quantity(task: str, scores: Mapping[str, Any]) -> Quantity:
-    """Return a task's figure by a number for which nothing is fitted, as of cosines; else by the task's metric."""
+    """Return a task's figure by a score for which nothing is fitted, as of cosines; else by the task's main metric."""
     kind = kind_of(task)
     plain = [name for name in kind.unfitted if not name.startswith("dev_") and name in scores]
     number = plain[0] if plain and TASKS[task].metric not in kind.unfitted else TASKS[task].metric

@@ -16,7 +16,7 @@ from trainables.keys import Key
 from trainables.recipe import Value, changed, choosers
 
 MAX_NAMED_KEYS = 3
-"""Number of keys in a name."""
+"""Largest number of keys in a recipe's name."""
 NONE = "none"
 BASE, AS_IT_CAME = "base settings", "untrained encoder"
 """Names of the finals' references, if they are neither rows nor explored."""
@@ -54,7 +54,7 @@ def name_of(results: Results, recipe_hash: str) -> str:
 
 
 def explored_numbers(explored: Sequence[str]) -> dict[str, int]:
-    """Return by hash the number of each explored recipe: its place, from 1 on, in all that the search asked for."""
+    """Return by hash the number of each explored recipe: its position, from 1, in all that the search asked for."""
     numbers: dict[str, int] = {}
     for number, recipe_hash in enumerate(explored, start=1):
         numbers.setdefault(recipe_hash, number)
@@ -69,15 +69,15 @@ def recipe_name(number: int, recipe: Flat, base: Flat, domains: Sequence[Domain]
 
 
 def _implies(key: str, chooser: str, domains: Sequence[Domain]) -> bool:
-    """Whether `key` needs one of the chooser's possible values and so implies it, as mined negatives imply groups."""
+    """Whether `key` exists with only one value of `chooser`, and so implies it, as mined negatives imply groups."""
     having = choosers(key).get(chooser, ())
     choices = next((domain.choices for domain in domains if domain.key == chooser), ())
     return sum(value in having for value in choices) == 1
 
 
 def farthest(recipe: Flat, base: Flat, domains: Sequence[Domain]) -> list[str]:
-    """Return the searched keys in which a recipe differs from the base, the farthest apart first. Numbers that the base
-    lacks, as they come with another choice, are last."""
+    """Return the searched keys in which a recipe differs from the base, the largest difference first. Numbers without a
+    value in the base, because they belong to another choice, are last."""
     own = changed(base, recipe)
     apart = {
         domain.key: _distance(domain, own[domain.key], base.get(domain.key)) for domain in domains if domain.key in own
@@ -86,7 +86,7 @@ def farthest(recipe: Flat, base: Flat, domains: Sequence[Domain]) -> list[str]:
 
 
 def _distance(domain: Domain, value: Value, base: Value) -> float:
-    """The distance of two values as a share of the domain's range; 1 between words."""
+    """The distance of two values as a share of the domain's range; 1 between values that are no numbers."""
     ends = [domain.low, domain.high] if domain.low is not None else [*domain.choices]
     numbers = [float(end) for end in (*ends, value, base) if isinstance(end, int | float) and not isinstance(end, bool)]
     if len(numbers) < len(ends) + 2:
@@ -106,7 +106,7 @@ def brief(key: str, value: Value) -> str:
 
 
 def plain(key: str, value: Value) -> str:
-    """Return the same in words, without symbols: `temperature 0.05`, `batch size 128`, `pooling cls`."""
+    """Return a key's value in words, without symbols: `temperature 0.05`, `batch size 128`, `pooling cls`."""
     item = all_keys()[key]
     label, bracket, meaning = item.label.partition(" (")
     return _valued(meaning.removesuffix(")") if bracket else label, item, value)

@@ -1,4 +1,4 @@
-"""Whether a gain may be memory: training saw texts of some test items, and that of the other recipe did not."""
+"""Whether a gain may be memory: one recipe's training saw texts of some test items that the other's did not see."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from trainables.senteval.items import SEEN, Answers
 from trainables.senteval.tasks import TASKS, kind_of
 
 MIN_UNSEEN_ITEMS = 20
-"""Smallest number of unseen test items of each task: fewer show too little of their own variance."""
+"""Smallest number of unseen test items per task for a verdict on them: fewer show too little of their own variance."""
 OVERLAP = "overlap"
-"""The guard of test sentences that were seen in training."""
+"""Name of the guard that looks for test sentences among the training data."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Unseen:
     """The samples of two recipes on the test items of which neither recipe's training saw a text."""
 
     seen: int
-    """Number of the other test items, which are left out."""
+    """Number of test items that are left out, because training saw a text of them."""
     own: Sample
     other: Sample
 
@@ -66,14 +66,14 @@ def on_unseen(evidence: Evidence, recipe_hash: str, other_hash: str, figure: Qua
 
 
 def same_verdict(gain: Comparison, other: Comparison) -> bool:
-    """Whether both comparisons show a gain, or both a loss. False if neither shows any: few items may be the reason."""
+    """Whether both comparisons show a gain, or both a loss. False if neither shows one: items may be too few."""
     if gain.low is None or gain.high is None or other.low is None or other.high is None:
         return False
     return (gain.low > 0 and other.low > 0) or (gain.high < 0 and other.high < 0)
 
 
 class _OfUnseen(Predictions):
-    """Predictions without the test items that training saw."""
+    """Predictions and scores without the test items that training saw."""
 
     def __init__(self, whole: Predictions, seen: Mapping[str, np.ndarray]) -> None:
         super().__init__(whole.folder)
@@ -88,7 +88,7 @@ class _OfUnseen(Predictions):
         return self._answers[record.key, task]
 
     def rescored(self, record: Record) -> Record:
-        """The record with the numbers of the remaining items; None for numbers that cannot be computed from them."""
+        """Return the record with scores of the remaining items; None for scores that cannot be computed from them."""
 
         def numbers(task: str, before: TaskScores) -> TaskScores:
             tested = [name for name in TASKS[task].numbers if not name.startswith("dev_")] if task in self._seen else []

@@ -25,12 +25,12 @@ from trainables.evaluation_config import EvaluationConfig, all_keys
 from trainables.recipe import SCENES, Recipe, Value
 
 MAX_NAMED_RECORDS = 3
-"""Number of unusable records that an error names."""
+"""Largest number of unusable records that an error names."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A key in which this study's base recipe differs from the paper's."""
+    """A key in which this study's base recipe differs from the paper's, with both values."""
 
     key: str
     paper: Value
@@ -57,9 +57,9 @@ class Results(Standings):
     differently_evaluated: Sequence[Record] = ()
     """Finished records that were evaluated under another protocol or on other data: they are in no figure."""
     looks: Sequence[str] = ()
-    """Looks that were taken at the study, in order (`reports.facts.looks`)."""
+    """Names of the recorded looks, sets of trials that reports have judged, in order (`reports.facts.looks`)."""
     goals: tuple[Goal, ...] = field(init=False)
-    """Goals of the search: the space's goals, or the selection."""
+    """Goals of the search: those of the space, or else the score that it selects by."""
     limits: Mapping[str, float] = field(init=False)
     several_seeds: bool = field(init=False)
 
@@ -158,7 +158,7 @@ class Results(Standings):
 
     @property
     def counted_first(self) -> list[str | None]:
-        """Hash of the baseline, then of the rows."""
+        """Hash of the baseline, then of the rows: copies of these recipes count as these recipes."""
         return [self.baseline_hash, *self.labels]
 
     @cached_property
@@ -173,7 +173,7 @@ class Results(Standings):
 
     @property
     def protocol(self) -> str:
-        """The protocol of the study's scores."""
+        """Name of the evaluation protocol of the study's scores."""
         return self.info.scoring.protocol
 
     @cached_property
@@ -193,7 +193,7 @@ class Results(Standings):
 
     @cached_property
     def explored(self) -> list[str]:
-        """Hashes of the recipes that the search asked for, except the rows, in its order."""
+        """Hashes of the recipes that the search asked for, except the rows, in the order in which it asked."""
         return [recipe_hash for recipe_hash in dict.fromkeys(self.info.explored) if recipe_hash not in self.labels]
 
     @cached_property
@@ -261,11 +261,11 @@ class Results(Standings):
     # Figures
 
     def of_figure(self, records: Sequence[Record], figure: Quantity) -> Measured | None:
-        """Return a figure over the seeds of one recipe."""
+        """Return the mean and spread of a figure over the seeds of one recipe; None without values."""
         return self.over_seeds(records, lambda record: figure.of(record.scores))
 
     def cell(self, table: Table, label: str, column: str) -> Measured | None:
-        """Return our figure for one row and column."""
+        """Return our figure for one row and column of a table of the paper."""
         return self.of_figure(self.of_row(label), quantity(table, table.column(column)))
 
     def published(self, table: Table, label: str, column: str) -> float | None:
@@ -349,7 +349,7 @@ class Results(Standings):
 
     @property
     def comparable(self) -> bool:
-        """Whether levels, and not only differences, are comparable with the paper's."""
+        """Whether scores themselves, and not only their differences, are comparable with the paper's."""
         return not self.differences
 
     @cached_property
@@ -369,7 +369,7 @@ class Results(Standings):
 
     @cached
     def recipe(self, label: str) -> Mapping[str, Any]:
-        """Return a row's flat recipe in this study: as its trials ran it, or else as it would run."""
+        """Return a row's flat recipe in this study: as its trials ran it, or, without trials, as it would run."""
         records = self.of_row(label)
         return records[0].recipe if records else self.base.preferring(self.space.row(label).overrides).flat()
 

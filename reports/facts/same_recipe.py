@@ -12,27 +12,27 @@ from reports.ledger import Record, mean_measured
 from trainables.recipe import Value
 
 CAPS = {"objective.positives": "positives_per_anchor", "objective.negatives": "negatives_per_anchor"}
-"""Recipe keys that are upper limits, and the training measurement of each."""
+"""Recipe keys that are upper limits, each with the name of the measurement that shows how far it was reached."""
 MEASURED = (*CAPS.values(), "anchors", "pairs", "sentences", "tokens", "steps")
 """Measurements that distinguish two trainings which differ in limits only."""
 MIN_NUMBERS = 4
-"""Two trials with at least this many numbers, all equal to the last digit, are no accident."""
+"""If two trials have at least this many scores, and all are equal to the last digit, this is no accident."""
 CLOSE = 0.01
-"""Means that differ by at most this share count as equal."""
+"""Means of measurements that differ by at most this share count as equal."""
 
 Figures = tuple[tuple[str, str, float], ...]
-"""A trial's numbers: task, name, value."""
+"""A trial's scores, each as (task, name of the score, value)."""
 
 
 @dataclass(frozen=True, eq=False)
 class RecipeTrials:
-    """A recipe's trials."""
+    """A recipe and its trials, to compare with another recipe."""
 
     records: Sequence[Record]
 
     @cached_property
     def by_seed(self) -> dict[int, tuple[Figures, Any, tuple[Any, str]]]:
-        """By seed: the trial's numbers, its loss, its seconds and its time of end."""
+        """By seed: the trial's scores, its loss, and its seconds with its time of end."""
         return {
             record.seed: (
                 figures(record),
@@ -58,16 +58,16 @@ class NotVaried:
     """Limits that rows set differently although training measured the same for all of them."""
 
     alike: tuple[tuple[str, float], ...]
-    """The limits' keys, and the measurements."""
+    """Key of each such limit, and the measurement, which is about the same in all rows."""
     others: tuple[str, ...]
-    """Limits that differ in effect, too."""
+    """Keys of the other limits that the rows set differently; their effects differ, too."""
 
 
 def one_in_effect(first: RecipeTrials, second: RecipeTrials) -> SameRecipe | None:
     """Return why two recipes are one in effect; None if they are not, or if it is unknown.
 
-    They are if they differ in limits alone and no limit had an effect: training measured the same. They also are if
-    they did the same under every common seed. A copied trial is another matter: `same_trials`.
+    They are one if they differ in limits alone and no limit had an effect: training measured the same. They are also
+    one if they scored the same under every common seed. A copied trial is another matter: `same_trials`.
     """
     own, other = first.records[0], second.records[0]
     if own.recipe_hash == other.recipe_hash:
@@ -111,7 +111,7 @@ def shared_trials(recipes: Mapping[str, RecipeTrials]) -> tuple[list[frozenset[s
 
 
 def merged_groups(groups: Iterable[frozenset[str]]) -> list[frozenset[str]]:
-    """Join groups that share a member. Sorted by the place at which each is complete."""
+    """Join groups that share a member. The result is sorted by the position of each joined group's last group."""
     ordered = sorted(groups, key=sorted)
     of: dict[str, frozenset[str]] = {}
     for group in ordered:
@@ -141,8 +141,8 @@ def differing(first: Mapping[str, Value], second: Mapping[str, Value]) -> set[st
 def not_varied(rows: Sequence[tuple[Mapping[str, Value], Sequence[Record]]]) -> NotVaried | None:
     """Return the limits that these rows set differently although training measured the same for all of them.
 
-    Each row: its flat recipe, and its records, none if it has not run. None if there is no such limit, if all limits
-    are such (then the rows are one recipe in effect), and if fewer than two rows have measured it.
+    Each row is its flat recipe and its records (none if it has not run). Returns None if there is no such limit, if all
+    limits are such (then the rows are one recipe in effect), and if fewer than two rows have measured it.
     """
     set_apart = [key for key in CAPS if len({str(recipe.get(key)) for recipe, _ in rows}) > 1]
     alike = {}
@@ -156,7 +156,7 @@ def not_varied(rows: Sequence[tuple[Mapping[str, Value], Sequence[Record]]]) -> 
 
 
 def _close(first: float | None, second: float | None) -> bool:
-    """Whether two measurements are equal within `CLOSE`; two missing ones are."""
+    """Whether two measurements are equal within `CLOSE`; two missing measurements are equal."""
     if first is None or second is None:
         return first is second
     return abs(first - second) <= CLOSE * max(abs(first), abs(second))

@@ -22,10 +22,10 @@ Question = Literal["best", "best row", "baseline"]
 
 @dataclass(frozen=True)
 class RecipeRace:
-    """A recipe, and how far it has come in every question in which it takes part."""
+    """A recipe's state in the race over seeds, for every question in which the recipe takes part."""
 
     seeds_run: int
-    """Number of seeds that the recipe has."""
+    """Number of seeds with scores of the recipe."""
     most: int
     fixed: bool
     courses: Mapping[Question, Course]
@@ -42,21 +42,21 @@ class RecipeRace:
 
     @property
     def lost(self) -> bool:
-        """Whether the recipe has left the race for the best."""
+        """Whether the recipe has left the race for the best, because it is behind or a trial failed."""
         return "best" in self.courses and self.courses["best"].state in ("behind", "failed")
 
     @property
     def gap(self) -> float:
-        """Points by which the closest rival is ahead, in the question that the recipe is nearest to winning."""
+        """Points by which the closest other recipe is ahead, in the question that this recipe is nearest to winning."""
         return min((course.gap for course in self.courses.values() if course.state == "going"), default=0.0)
 
 
 def run_race(
     entrants: Mapping[str, Entrant], rows: Collection[str], baseline: str | None, least: int, most: int
 ) -> dict[str, RecipeRace]:
-    """Return every entrant's race by hash. Questions: who is best, who is the best row, which rows beat the baseline.
+    """Return each recipe's race by hash. Questions: who is best, which row is best, which rows are above the baseline.
 
-    An entrant with fewer than `least` seeds takes part in no question.
+    A recipe with fewer than `least` seeds takes part in no question.
     """
     ready = {
         name: entrant for name, entrant in entrants.items() if len(entrant.values) >= (1 if entrant.fixed else least)
@@ -79,14 +79,14 @@ def run_race(
 
 
 def entrant(by_seed: Mapping[int, Sequence[float] | None], goals: int, fixed: bool, failed: bool = False) -> Entrant:
-    """Return an entrant with a recipe's values from seed 0 on, up to the first seed without values."""
+    """Return a participant of a race: a recipe's values from seed 0 on, up to the first seed without values."""
     values = [*takewhile(lambda own: own is not None, map(by_seed.get, range(len(by_seed))))]
     return Entrant(np.array(values, dtype=float).reshape(len(values), goals), fixed, failed)
 
 
 @cached
 def study_race(results: Results) -> dict[str, RecipeRace]:
-    """Return the race of a study, by recipe hash; empty if the study has none."""
+    """Return the state of each recipe in the study's race over seeds, by hash; empty if the study runs no race."""
     info = results.info
     if not info.raced or info.most_seeds is None:
         return {}

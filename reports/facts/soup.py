@@ -36,44 +36,44 @@ KEPT_GAIN = 0.95
 GENERAL = ("STSBenchmark", GENERAL_TASK)
 """Tasks that check whether a model trained on a person's data still handles general English."""
 SHIPPED = "soup"
-"""The name of the soup in `python -m reports export`."""
+"""The name by which `python -m reports export` takes the soup."""
 
 
 @dataclass(frozen=True)
 class SoupScores:
-    """The scores of one soup."""
+    """The scores of one soup, or the mean scores of single seeds."""
 
     share: float
-    """Share of the training in the soup."""
+    """Weight of the trained models in the soup; the rest is the untrained encoder."""
     development: float | None
-    """Value of the first goal."""
+    """The development score: the value of the first goal that is no cost."""
     figure: float | None
     general: float | None
-    """Score of the general check."""
+    """Score on the check of general English (`GENERAL`)."""
 
 
 @dataclass(frozen=True)
 class Ship:
-    """Which model to ship."""
+    """Which model of a recipe to ship: the soup or one seed's model, with the scores that decide."""
 
     name: str
     """Name of the recipe."""
     seeds: int
     """Number of seeds whose models are averaged."""
     share: float | None
-    """Share of the training in the soup; None if one seed is as good."""
+    """Weight of the trained models in the soup, see `SoupScores`; None if one seed's model is as good."""
     soups: tuple[SoupScores, ...]
     one_seed: SoupScores
-    """Mean over the single seeds; the share is 1."""
+    """Mean scores of the single seeds' models; the share is 1."""
     figure: Gain | None = None
     over_seed: Gain | None = None
-    """Gain of the soup over one seed."""
+    """Gain of the soup over one seed's model."""
     remade: bool = False
-    """Whether the soup was made again without each seed. If not, its intervals use the spread of other trainings."""
+    """Whether soups without each single seed were scored, too. If not, intervals use the spread of other trainings."""
     gains: Mapping[str, Gain] = dataclasses.field(default_factory=dict)
     """Gains of the soup over `base`, `baseline` and `encoder`."""
     general: str | None = None
-    """Task of the general check."""
+    """Task that checks general English (`GENERAL`); None if there is none."""
     untrained_general: float | None = None
     keeps: bool = False
     """Whether the soup kept `KEPT_GAIN` of the seeds' gain on the test. If not, one seed is shipped."""
@@ -89,8 +89,8 @@ class Ship:
 def chosen_share(
     soups: Mapping[float, float], one_seed: float, untrained: float | None, given_up: float = 0.0
 ) -> float | None:
-    """Return the share to ship, by development scores (higher is better); None if one seed is as good. `soups`: by
-    share. `one_seed`: mean over seeds. `given_up`: share of the best gain that less training may cost."""
+    """Return the share to ship, by development scores (higher is better); None if one seed is as good. `soups`: scores
+    by share. `one_seed`: mean over seeds. `given_up`: share of the best gain that less training may cost."""
     best = max(soups.values(), default=one_seed)
     if best <= one_seed:
         return None
@@ -99,7 +99,7 @@ def chosen_share(
 
 
 class Soups:
-    """The soups of a recipe that were scored."""
+    """The scored soups of one recipe."""
 
     def __init__(self, results: Results, recipe_hash: str) -> None:
         self.results, self.recipe = results, recipe_hash
@@ -127,12 +127,12 @@ class Soups:
         return next((goal for goal in self.results.measured_goals if not goal.cost), None)
 
     def development(self, records: Sequence[Record]) -> float | None:
-        """Return the mean of that goal; None if a record lacks it."""
+        """Return the mean of `goal` over the records; None if a record lacks it."""
         return _mean_of_all([self.goal.of(record.scores, record.cost) for record in records]) if self.goal else None
 
     @cached_property
     def scores(self) -> dict[float, float]:
-        """Development scores by share; empty until all are known."""
+        """Development scores of the soups by share; empty until all are known."""
         by_share = {
             share: score for share, record in self.by_share.items() if (score := self.development([record])) is not None
         }
@@ -140,7 +140,7 @@ class Soups:
 
     @cached_property
     def share(self) -> float | None:
-        """The chosen share; None if one seed is as good, and until all shares are scored."""
+        """The share of the soup to ship; None if one seed is as good, and until the soups of all shares are scored."""
         one_seed, finals = self.development(self.trained), self.results.info.finals
         if one_seed is None or not self.scores:
             return None
@@ -238,6 +238,6 @@ def _mean(figure: Quantity | None, records: Sequence[Record]) -> float | None:
 
 
 def _mean_of_all(values: Sequence[float | None]) -> float | None:
-    """None without values, and if one is missing."""
+    """The mean; None without values, and if a value is missing."""
     whole = [value for value in values if value is not None]
     return fmean(whole) if whole and len(whole) == len(values) else None

@@ -30,7 +30,7 @@ class Ranked:
     """Records that decide the recipe's scores (`Standings.deciding`)."""
     values: tuple[Measured, ...]
     lost: bool
-    """Whether the recipe left a race over seeds."""
+    """Whether the recipe lost a race over seeds and left it."""
 
     def upward(self, goals: Sequence[Goal]) -> tuple[float, ...]:
         """Return the mean of each goal, such that higher is better."""
@@ -46,10 +46,10 @@ class Standings:
     """The order of the recipes of these records. Subclasses contain more of a study than its records."""
 
     records: Sequence[Record]
-    """In the order of the study (`in_study_order`): of equal recipes the first leads."""
+    """Records in the order of the study (`in_study_order`): of recipes with equal scores the first leads."""
     goals: tuple[Goal, ...]
     limits: Mapping[str, float]
-    """By name; only limits of single trials count."""
+    """Limits of the study by name; only those of single trials count here."""
     several_seeds: bool
     """Whether every recipe has several seeds; if not, recipes race from one seed on, or have only one."""
 
@@ -68,7 +68,7 @@ class Standings:
         return by_hash
 
     def over_seeds(self, records: Sequence[Record], figure: Callable[[Record], float | None]) -> Measured | None:
-        """Return a figure over the seeds of one recipe, from the records that have the figure."""
+        """Return the mean and spread of a figure over one recipe's seeds, from the records that have the figure."""
         values = [value for record in records if (value := figure(record)) is not None]
         return Measured.of(values, fixed=bool(records) and records[0].recipe_hash in self.fixed)
 
@@ -91,7 +91,7 @@ class Standings:
         return free or list(records)
 
     def goal(self, records: Sequence[Record], goal: Goal) -> Measured | None:
-        """Return a goal of the search, or another goal, over the deciding seeds of one recipe."""
+        """Return a goal's value over the deciding seeds of one recipe; the goal need not be one of the search."""
         return self.over_seeds(self.deciding(records), lambda record: goal.of(record.scores, record.cost))
 
     @cached_property
@@ -138,23 +138,23 @@ class Standings:
 
     @cached_property
     def shared_trials(self) -> tuple[list[frozenset[str]], list[frozenset[str]]]:
-        """As `same_recipe.shared_trials`: recipes that are one in effect, and those that share a copied trial."""
+        """Groups that are one recipe in effect, and groups that share a copied trial: `same_recipe.shared_trials`."""
         return shared_trials(self.recipe_trials)
 
     @property
     def counted_first(self) -> Iterable[str | None]:
-        """Hashes of recipes as which their copies count, before the study's first recipes."""
+        """Hashes of the recipes that are preferred to their copies, before all other recipes of the study."""
         return ()
 
     @cached_property
     def _counted_hashes(self) -> dict[str, str]:
-        """By the hash of a copy, the hash of the recipe as which it counts."""
+        """By the hash of a copy, the hash of the recipe that is counted in its place."""
         order = {key: place for place, key in enumerate(dict.fromkeys([*self.counted_first, *self.recipes]))}
         groups = merged_groups([group for groups in self.shared_trials for group in groups])
         return {key: min(group, key=lambda recipe: order[recipe]) for group in groups for key in group}
 
     def counted_as(self, recipe_hash: str) -> str:
-        """Return the hash as which the recipe counts: copies count once, wherever recipes are counted or compared."""
+        """Return the hash under which the recipe counts: for a copy that of its original, so that copies count once."""
         return self._counted_hashes.get(recipe_hash, recipe_hash)
 
 
@@ -169,7 +169,7 @@ class RecordStandings(Standings):
 
 
 def in_study_order(records: Iterable[Record], hashes: Iterable[str | None]) -> list[Record]:
-    """Sort records by the place of their recipes in the study, then by seed. Names of recipes, and so the order of
+    """Sort records by the position of their recipes in the study, then by seed. Names of recipes, and so the order of
     their files or of their ends, must decide no tie and no draw. `hashes`: of rows, then of explored recipes."""
     places = {recipe_hash: place for place, recipe_hash in enumerate(dict.fromkeys(hashes))}
     return sorted(records, key=lambda record: (places.get(record.recipe_hash, len(places)), record.seed))

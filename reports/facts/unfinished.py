@@ -12,15 +12,16 @@ from trainables.recipe import Recipe
 
 @dataclass(frozen=True)
 class Extent:
-    """Numbers of trials of a row, or of all rows."""
+    """Numbers of done and planned trials, of one row, of all rows or of the finals."""
 
     done: int
-    """Finished, or stopped early on purpose."""
+    """Trials that finished, or that were stopped early on purpose."""
     planned: int
 
 
 def extents(results: Results) -> dict[str, Extent]:
-    """Return the extent of every row that can be run, by label. A row that no seed changes needs one trial."""
+    """Return by label the done and planned trials of every row that can be run. A row that no seed changes needs
+    one."""
     return {
         label: _extent(results, label, recipe_hash)
         for label in results.asked_rows
@@ -37,7 +38,7 @@ def _extent(results: Results, label: str, recipe_hash: str) -> Extent:
 
 
 def needs_seeds(results: Results, label: str) -> bool:
-    """Whether a seed changes what the row scores."""
+    """Whether a seed can change the scores of the row."""
     records = results.of_row(label)
     if records:
         return records[0].recipe_hash not in results.fixed
@@ -45,7 +46,7 @@ def needs_seeds(results: Results, label: str) -> bool:
 
 
 def finals_extent(results: Results) -> Extent | None:
-    """Return the extent of the finals; (0, 0) while the search explores (no planned number yet). None without
+    """Return the extent of the finals; (0, 0) while the search explores and no number is planned. None without
     finals."""
     finals = results.info.finals
     if finals is None or not (finals.finalists or finals.chosen):
@@ -54,7 +55,7 @@ def finals_extent(results: Results) -> Extent | None:
 
 
 def finals_extents(results: Results, finals: Finals) -> dict[str, Extent]:
-    """Return the extent of each recipe of the finals, by hash."""
+    """Return the done and planned trials of each recipe of the finals, by hash."""
     planned = dict.fromkeys(filter(None, [*finals.finalists, finals.baseline, finals.base]), finals.seeds)
     planned |= {finals.as_it_came: 1} if finals.as_it_came else {}
     done = {key: results.finals.get(key, ()) for key in planned}
@@ -65,7 +66,7 @@ def finals_extents(results: Results, finals: Finals) -> dict[str, Extent]:
 
 def finals_judged(results: Results) -> Mapping[str, Sequence[Record]]:
     """Return the trials that an answer is based on, by recipe of the finals: all trials if these are complete. If a
-    limit ended the study, the trials that are there: the clock chose them, and no score. Base and untrained encoder,
+    limit ended the study: the trials that have run, as the clock chose them, and no score. Base and untrained encoder,
     which no score chose, have trials of the search if they have no fresh one. Empty while finals run, and without the
     base."""
     finals = results.info.finals

@@ -26,9 +26,9 @@ from trainables.recipe import Value
 __all__ = ["LEVEL", "MIN_RECIPES", "Effect", "Importance", "KeyCurve", "Share", "importance"]
 
 MIN_RECIPES = 20
-"""Smallest number of recipes: with fewer, a fold has less than four recipes, too few to judge a fit."""
+"""Smallest number of recipes for an analysis: with fewer, a fold has less than four recipes, too few to judge a fit."""
 LEVEL = 0.05
-"""Probability that any key is reported as above noise although none is."""
+"""Highest probability that any key is reported as above noise if no key has an effect."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Share:
     value: float
     error: float
     p: float
-    """How often chance gives at least this value."""
+    """The p-value: how often shuffled scores give at least this value."""
 
     @property
     def above(self) -> bool:
@@ -47,7 +47,7 @@ class Share:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval."""
+        """Ends of the 95 % interval of the share."""
         from scipy.special import stdtrit
 
         width = float(stdtrit(SUBSETS - 1, 0.975)) * self.error
@@ -56,7 +56,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Effect:
-    """A key and its share. The p of the share counts how often chance makes any key as strong."""
+    """A key and its share of the scores' variance. The share's p counts how often chance makes any key as strong."""
 
     key: str
     share: Share
@@ -66,14 +66,14 @@ class Effect:
 
 @dataclass(frozen=True)
 class Importance:
-    """The result of the analysis. Effects are sorted, the strongest first."""
+    """The result of the analysis. `keys`: the effects of all keys, the strongest first."""
 
     recipes: int
     explained: Share
-    """R2 of held-out recipes; below zero if the fit is worse than the mean."""
+    """R2 of the forest on held-out recipes; below zero if the forest is worse than the mean score."""
     keys: tuple[Effect, ...]
     curves: tuple[KeyCurve, ...]
-    """Curves of the keys above noise."""
+    """The score over each key that is above noise."""
 
     @cached_property
     def above(self) -> tuple[Effect, ...]:
@@ -82,10 +82,9 @@ class Importance:
 
 
 def importance(domains: Sequence[Domain], scored: Sequence[tuple[Mapping[str, Value], float]]) -> Importance | None:
-    """Return the share of each key in the score of these flat recipes. None if nothing varies, or below `MIN_RECIPES`
-    recipes.
+    """Return the share of each key in the scores of these flat recipes. None if nothing varies, or below `MIN_RECIPES`.
 
-    Equal recipes and scores give equal answers. It takes some seconds.
+    Equal recipes and scores give equal results. The analysis takes some seconds.
     """
     if len(scored) < MIN_RECIPES:
         return None

@@ -1,4 +1,4 @@
-"""Chance in the analysis: its results for shuffled scores, and for other samples of recipes."""
+"""What chance does to the analysis: results for shuffled scores, and for random samples of the recipes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from reports.importance.forest import Folds, OutOfSample
 SHUFFLES = 99
 """Number of shuffles: the smallest p value is one in a hundred."""
 SUBSETS, LEFT_OUT = 25, 0.2
-"""Number of subsets for the intervals, and the share of the recipes that each subset leaves out."""
+"""Number of random subsets of the recipes for the intervals, and the share of recipes that each subset leaves out."""
 
 
 def under_chance(folds: Folds, scores: Array) -> list[OutOfSample]:
-    """Return the analysis of each shuffle of the scores over the recipes."""
+    """Return the results for each shuffle of the scores over the recipes."""
     chance = np.random.default_rng(1)
     return [folds.cross_validate(chance.permutation(scores)) for _ in range(SHUFFLES)]
 
@@ -36,7 +36,7 @@ def family_p(measured: Array, by_chance: Array) -> Array:
 
 
 def one_p(measured: float, by_chance: Sequence[float]) -> float:
-    """Return how often chance gives at least the measured value."""
+    """Return how often shuffled scores give at least the measured value."""
     return (1 + sum(other >= measured for other in by_chance)) / (1 + len(by_chance))
 
 

@@ -19,14 +19,14 @@ NOT_APPLICABLE = -1.0
 
 @dataclass(frozen=True, eq=False)
 class Coded:
-    """The keys of which several values were tried. `values`: (recipes, keys)."""
+    """The recipes as numbers, for the keys of which several values were tried. `values`: (recipes, keys)."""
 
     domains: tuple[Domain, ...]
     values: Array
 
     @classmethod
     def of(cls, domains: Sequence[Domain], recipes: Sequence[Mapping[str, Value]]) -> Coded:
-        """Code the recipes. A key with only one value is left out, also if it is conditional."""
+        """Code the recipes. A key with only one tried value is left out, also if that key is conditional."""
         columns = {
             domain.key: [
                 code(domain, recipe[domain.key]) if domain.is_asked(recipe) else NOT_APPLICABLE for recipe in recipes
@@ -44,7 +44,7 @@ class Coded:
 
     @cached_property
     def children(self) -> dict[int, list[tuple[int, Array]]]:
-        """By column, the columns of keys that depend on it, each with the codes under which that key applies."""
+        """By a key's column, the columns of keys that depend on it, each with the codes under which it applies."""
         children_of: dict[int, list[tuple[int, Array]]] = {}
         for child, domain in enumerate(self.domains):
             in_use = self.values[:, child] != NOT_APPLICABLE
@@ -91,7 +91,8 @@ class Coded:
 
 
 def code(domain: Domain, value: Value) -> float:
-    """Code a value: choices from 0 to 1 in the domain's order, numbers by their (log) scale, also a little outside."""
+    """Return a value's code: choices from 0 to 1 in the domain's order, numbers by their (log) scale, if outside the
+    range also below 0 or above 1."""
     if domain.choices:
         return float(np.float32(domain.choices.index(value) / max(len(domain.choices) - 1, 1)))
     assert domain.low is not None

@@ -13,12 +13,12 @@ from search_spaces.space import Domain
 from trainables.recipe import Value
 
 POINTS = 9
-"""Number of points of a curve over a range."""
+"""Number of points of a curve over a numeric range."""
 
 
 @dataclass(frozen=True)
 class KeyCurve:
-    """Mean prediction of the fits for each value of the key; `low` and `high` are the lowest and the highest fit."""
+    """Mean prediction of the fitted forests for each value of the key. `low`, `high`: lowest and highest prediction."""
 
     key: str
     values: tuple[Value, ...]
@@ -26,7 +26,7 @@ class KeyCurve:
     low: tuple[float, ...]
     high: tuple[float, ...]
     tried: tuple[tuple[Value, float], ...]
-    """The recipes to which the key applies: its value and their score."""
+    """For each recipe to which the key applies: the key's value and the recipe's score."""
     log: bool
 
 
@@ -58,7 +58,7 @@ def curves(
 
 
 def _grid(domain: Domain, tried: Sequence[Value]) -> list[Value]:
-    """The choices that were tried, or points over the range that was tried; whole numbers if the domain's are."""
+    """The tried choices, or points over the tried range; whole numbers if the domain has whole numbers."""
     if domain.choices:
         return [value for value in domain.choices if value in tried]
     numbers = [float(value) for value in tried if isinstance(value, int | float)]

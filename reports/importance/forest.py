@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from sklearn.tree import ExtraTreeRegressor
 
 FOLDS, REPEATS, TREES, DRAWS = 5, 2, 6, 2
-"""Folds of a cross-validation; repetitions with other folds; trees per fit; shuffles per fit."""
+"""Number of folds of a cross-validation; of repetitions with other folds; of trees per fit; of shuffles per fit."""
 LEAF = 3
-"""Smallest number of recipes in a leaf."""
+"""Smallest number of recipes in a leaf of a tree."""
 
 
 @cache
 def _tree() -> tuple[type[ExtraTreeRegressor], Callable[..., ExtraTreeRegressor]]:
-    """The tree class, and the function that fits a tree without sklearn's checks, which are slower than a small fit."""
+    """Return the tree class, and a function that fits a tree without sklearn's checks, which outlast a small fit."""
     from sklearn.tree import ExtraTreeRegressor
 
     tags = ExtraTreeRegressor().__sklearn_tags__()
@@ -42,13 +42,13 @@ def _tree() -> tuple[type[ExtraTreeRegressor], Callable[..., ExtraTreeRegressor]
 
 @dataclass(frozen=True, eq=False)
 class CrossFold:
-    """One fold: recipes for the fit, held-out recipes, and the inputs for which the fit predicts."""
+    """One fold: indices of the recipes for the fit and of the held-out recipes, and the inputs of predictions."""
 
     seed: int
     fitted: Array
     held: Array
     inputs: Array
-    """(held + draws x keys x held, keys)"""
+    """(held + draws x keys x held, keys) The held-out recipes, then copies with one key's value from other recipes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,17 +56,17 @@ class OutOfSample:
     """Results on held-out recipes, averaged over repetitions."""
 
     explained: float
-    """R2."""
+    """R2 of the predictions for held-out recipes."""
     shares: Array  # (keys,)
 
     @property
     def figures(self) -> Array:
-        """(1 + keys,) `explained`, then the shares."""
+        """(1 + keys,) `explained`, then the shares of the keys."""
         return np.array([self.explained, *self.shares])
 
 
 class Folds:
-    """Folds, shuffles and seeds, drawn once: all scores of the same recipes are analysed in the same way."""
+    """Folds, shuffles and seeds for these recipes, drawn once: all scores of them are analysed in the same way."""
 
     def __init__(self, coded: Coded) -> None:
         self.coded, self.chance = coded, np.random.RandomState(0)
@@ -80,7 +80,7 @@ class Folds:
                 self.parts.append(CrossFold(len(self.parts), fitted, held, self._inputs(held, chance)))
 
     def trees(self, part: CrossFold, scores: Array) -> list[ExtraTreeRegressor]:
-        """Fit trees to the part's recipes."""
+        """Return trees that are fitted to the `fitted` recipes of a fold."""
         tree, fit = _tree()
         rows, own = self.coded.values[part.fitted], scores[part.fitted]
         trees = []
@@ -90,7 +90,7 @@ class Folds:
         return trees
 
     def predict(self, trees: Sequence[ExtraTreeRegressor], rows: Array) -> Array:
-        """(n,) Mean prediction of the trees for rows (n, keys)."""
+        """Return (n,) the mean prediction of the trees for rows (n, keys)."""
         return np.asarray(sum(tree.tree_.predict(rows)[:, 0] for tree in trees) / len(trees))
 
     def cross_validate(self, scores: Array) -> OutOfSample:

@@ -21,11 +21,11 @@ Ends = tuple[float, float]
 OURS, PUBLISHED, QUIET, FLAGGED = "#0b5fa5", "#d1600a", "#8a8a8a", "#b03050"
 LINE_COLOURS = (OURS, PUBLISHED, "#2a8a4a", "#8a3fa0", "#b8a000", "#555555")
 LETTER_WIDTH = 0.085
-"""Width of a letter of an axis's labels, in inches."""
+"""Assumed width of one letter of an axis's labels, in inches."""
 
 
 class Dot(NamedTuple):
-    """A measured point; `ends` are the ends of its interval, None if it has none."""
+    """A measured point of a plot; `ends` are the ends of its interval, None without an interval."""
 
     x: float
     y: float
@@ -33,7 +33,7 @@ class Dot(NamedTuple):
 
 
 def ends_of(gain: Gain | Comparison | None) -> Ends | None:
-    """Return the ends of the interval; None if they are unknown."""
+    """Return the ends of the gain's interval; None if they are unknown."""
     return None if gain is None or gain.low is None or gain.high is None else (gain.low, gain.high)
 
 
@@ -51,7 +51,7 @@ def make_figure(
 
 
 def draw_bars(axis: Axes, dots: Sequence[Dot], color: str) -> None:
-    """Draw the intervals of the dots that have one."""
+    """Draw vertical bars for the intervals of the dots that have one."""
     for x, y, ends in dots:
         if ends is not None:
             axis.errorbar([x], [y], yerr=[[y - ends[0]], [ends[1] - y]], fmt="none", color=color, capsize=3)
@@ -68,7 +68,7 @@ def log_scale(axis: Axes) -> None:
 
 
 def new_label(axis: Axes, label: str) -> str | None:
-    """Return the label for the legend, or None if the panel has it already."""
+    """Return the label for the legend, or None if the panel has this label already."""
     return None if label in axis.get_legend_handles_labels()[1] else label
 
 
@@ -94,11 +94,11 @@ def finish(figure: ShownFigure, axis: Axes, across: str, upwards: str, path: Pat
 
 
 def save(figure: ShownFigure, path: Path) -> Path:
-    """Write the picture as SVG; the file appears whole."""
+    """Write the picture as SVG, in one step: nobody reads half of a file. Return the path."""
     write_whole(path, svg(figure))
     return path
 
 
 def svg(figure: ShownFigure) -> bytes:
-    """Return the bytes that `save` writes. Tests that look at no picture replace it with something quick."""
+    """Return the bytes of the SVG that `save` writes. Tests that look at no picture replace it with something quick."""
     return figure.as_svg()

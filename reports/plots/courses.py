@@ -21,15 +21,15 @@ from reports.plots.canvas import (
 from reports.plots.outliers import clip
 
 Course = Sequence[tuple[float, float]]
-"""Pairs of a step, or of seconds, and the value there."""
+"""A curve, as pairs: a step, or seconds, and the value there."""
 UNITS = (("hours", 3600.0, 2.0), ("minutes", 60.0, 2.0), ("seconds", 1.0, 0.0))
-"""Units of time: name, seconds per unit, and the smallest number of units for which the unit is used."""
+"""Units of time: name, seconds per unit, and the smallest number of units from which the unit is used."""
 
 
 def search_picture(
     course: Course, best_row: float | None, path: Path, what: str, *, lower_is_better: bool = False
 ) -> Path:
-    """Draw the value of each explored recipe, and the best so far, over the seconds that the search had taken."""
+    """Draw the value of each explored recipe, and the best so far, over the seconds that trials had taken by then."""
     last = max((seconds for seconds, _ in course), default=0.0)
     unit, size, _ = next(scale for scale in UNITS if last >= scale[1] * scale[2])
     spent, values = [seconds / size for seconds, _ in course], [value for _, value in course]
@@ -47,7 +47,7 @@ def search_picture(
 
 
 def step_picture(courses: Mapping[str, Sequence[Course]], path: Path, figure: str) -> Path:
-    """Draw the courses of all seeds, in one colour for each recipe. `courses`: by the recipe's name."""
+    """Draw the curves of all seeds over training steps, in one colour for each recipe. `courses`: by recipe name."""
     drawn, (axis,) = make_figure(1, height=3.4, width=6.0)
     for colour, (name, seeds) in zip(cycle(LINE_COLOURS), courses.items(), strict=False):
         for course in seeds:

@@ -1,4 +1,4 @@
-"""Averages over one numeric key of the recipe, ours and published."""
+"""Plots of averages over one numeric key of the recipe, ours and published."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
 
 def curve_picture(results: Results, key: str, path: Path) -> bool | None:
-    """Draw averages over one numeric key, a panel for each table that varies it. Return whether there are bars.
+    """Draw averages over one numeric key, a panel for each table that varies it. Return whether there are error bars.
 
-    Levels if they are comparable with the paper's, with bars of the standard deviation over seeds; else gains over the
-    baseline row, with 95 % intervals. None if there is nothing of ours to draw.
+    Averages are drawn as they are if they are comparable with the paper's, with bars of the standard deviation over
+    seeds; otherwise as gains over the baseline row, with 95 % intervals. Return None if there is nothing of ours to
+    draw.
     """
     tables = sorted((t for t in results.space.tables if t.curve == key), key=lambda t: (t.topic != "STS", t.number))
     drawn = [(table, _ours(results, table), _published(results, table)) for table in tables]
@@ -51,7 +52,7 @@ def curve_picture(results: Results, key: str, path: Path) -> bool | None:
 
 
 def _ours(results: Results, table: Table) -> list[Dot]:
-    """Our dots, sorted by the key's value."""
+    """Our averages or gains as dots, sorted by the key's value."""
     column, evidence = average_column(table), Evidence.of(results)
     base = results.baseline_hash
     points = []
@@ -69,7 +70,7 @@ def _ours(results: Results, table: Table) -> list[Dot]:
 
 
 def _published(results: Results, table: Table) -> list[tuple[float, float]]:
-    """The paper's levels, or its gains, as (value of the key, score), sorted."""
+    """The paper's averages, or its gains, as (value of the key, score), sorted."""
     printed = results.published if results.comparable else results.published_gain
     column = average_column(table).name
     points = [

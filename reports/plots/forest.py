@@ -30,26 +30,26 @@ if TYPE_CHECKING:
 
 FLAG = "⚠"
 MAX_LINES = 40
-"""Largest number of lines drawn in a group; those with the highest gains are kept."""
+"""Largest number of lines drawn in a group; the lines with the highest gains are drawn."""
 LINE_HEIGHT, WRAP_HEIGHT, PLOT_WIDTH = 0.3, 0.19, 3.5
 """In inches: height of a line, height of each further line of its name, and width beside the names."""
 AXIS_HEIGHT, LEGEND_HEIGHT = 0.7, 0.22
-"""In inches: height of the axis below the lines, and of a name in the legend."""
+"""In inches: height of the axis below the lines, and of one name in the legend."""
 NAME_LETTERS, TITLE_LETTERS = 24, 40
 """Number of letters after which a name, or a title, is wrapped."""
 OUR_OFFSET, PUBLISHED_OFFSET = -0.12, 0.22
 """Heights of our gain and of the published gain relative to the name, so that equal gains hide neither."""
 NUMBER_COLOUR, MARK_COLOUR = "#444444", LINE_COLOURS[2]
-"""Colours of the numbers at the edge, and of the lines for `GainGroup.marks`."""
+"""Colours of numbers at the plot's edge, and of the lines for `GainGroup.marks`."""
 FENCE = 3.0
-"""Values farther than this from the middle half of all gains are drawn at the edge; in widths of that half."""
+"""Gains farther from the middle half of all gains than this many widths of that half are drawn at the plot's edge."""
 DASHES = ("--", ":", "-.")
 Limits = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class GainLine:
-    """A line of the plot: a gain in points."""
+    """A line of the plot: one recipe's gain in points."""
 
     name: str
     gain: float
@@ -59,7 +59,7 @@ class GainLine:
     """Whether the gain is shown to differ from zero."""
     one_seed: bool = False
     no_verdict: bool = False
-    """Whether a flag forbids a verdict."""
+    """Whether a flag forbids a verdict on the gain."""
     flagged: bool = False
     published: float | None = None
     at_once: bool = False
@@ -67,7 +67,7 @@ class GainLine:
 
     @property
     def legend_label(self) -> str:
-        """The label of this kind of dot in the legend."""
+        """The label in the legend for dots like this one (shown, no verdict, ...)."""
         if self.one_seed:
             return "one seed: 95 % over test items only" if self.low is not None else "one seed, no interval"
         if self.no_verdict:
@@ -83,17 +83,17 @@ class GainGroup:
     title: str
     lines: Sequence[GainLine]
     marks: Mapping[str, float] = field(default_factory=dict)
-    """Further references: name to position on the axis."""
+    """Gains of further references, by name; each is drawn as a vertical line."""
 
 
 def forest_picture(groups: Sequence[GainGroup], path: Path, most: int = MAX_LINES) -> Path | None:
-    """Save the figure in a file; None if there are no gains."""
+    """Draw the figure and save it as a file. Return the path, or None if there are no gains."""
     figure = forest_figure(groups, most)
     return save(figure, path) if figure else None
 
 
 def forest_figure(groups: Sequence[GainGroup], most: int = MAX_LINES) -> ShownFigure | None:
-    """Draw gains in points on one scale, group under group, the highest on top; None if there are no gains."""
+    """Draw gains in points on one x axis, group below group, in each the highest on top. None if there are no gains."""
     drawn = [
         replace(group, lines=sorted(group.lines, key=lambda line: -line.gain)[:most]) for group in groups if group.lines
     ]
@@ -154,7 +154,7 @@ def forest_figure(groups: Sequence[GainGroup], most: int = MAX_LINES) -> ShownFi
 
 
 def scale(shown: Sequence[GainLine], marks: Sequence[float] = ()) -> Limits:
-    """Return the ends of the axis: it contains zero and every end of an interval, except of far values.
+    """Return the ends of the axis. The axis contains zero and every end of an interval, except those of far values.
 
     A value is far if its distance from the middle half of all gains, ours and published, is above `FENCE` times the
     width of that half, or of the widest interval if that is larger.
@@ -219,13 +219,13 @@ def _arrow(axis: Axes, value: float, y: float, limits: Limits, color: str) -> bo
 
 
 def _say(axis: Axes, words: str, y: float, limits: Limits, left: bool) -> None:
-    """Write words beside an arrow."""
+    """Write words beside the arrow of a value beyond the axis."""
     edge, room = _edge(limits, left)
     x, side = (edge + 2 * room, "left") if left else (edge - 2 * room, "right")
     axis.text(x, y, words, color=NUMBER_COLOUR, fontsize=8, va="center", ha=side, zorder=6)
 
 
 def _edge(limits: Limits, left: bool) -> tuple[float, float]:
-    """Return the x of an arrow, and its distance from the edge."""
+    """Return the x of an arrow at the edge, and its distance from the edge."""
     room = 0.012 * (limits[1] - limits[0])
     return (limits[0] + room if left else limits[1] - room), room

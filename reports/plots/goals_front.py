@@ -12,7 +12,7 @@ from reports.plots.outliers import clip
 
 @dataclass(frozen=True)
 class Mark:
-    """A recipe in the picture of two goals. `place` numbers it on the front; None off the front."""
+    """A recipe in the picture of two goals. `place`: its number on the front; None if it is not on the front."""
 
     x: float
     y: float
@@ -21,13 +21,13 @@ class Mark:
     probability: float | None
     """Probability that the recipe belongs to the front; None if unknown."""
     x_ends: tuple[float, float] | None = None
-    """Ends of the 95 % interval, if it is drawn."""
+    """Ends of the 95 % interval, if the interval is to be drawn."""
     y_ends: tuple[float, float] | None = None
 
 
 KINDS = ((False, "o", OURS, "explored recipe"), (True, "s", PUBLISHED, "row of the space"))
 SPREAD = 10.0
-"""A cost axis is logarithmic if the largest value is at least this many times the smallest."""
+"""The axis of a cost is logarithmic if its largest value is at least this many times the smallest."""
 
 
 def pareto_picture(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BOXED, CROWDED = 3, 28
-"""Smallest number of recipes for a box; number of letters of an axis's labels above which they are turned."""
+"""Smallest number of recipes for a box; largest number of letters in an axis's labels that are not turned."""
 
 
 def distribution_picture(panels: Mapping[str, Mapping[str, Sequence[float]]], score: str, path: Path) -> Path:
@@ -44,7 +44,7 @@ def distribution_picture(panels: Mapping[str, Mapping[str, Sequence[float]]], sc
 
 
 def lines_picture(panels: Mapping[str, Mapping[str, Sequence[Dot]]], key: str, score: str, path: Path) -> Path:
-    """Draw a panel for each entry, with a line for each name over one numeric key."""
+    """Draw a panel for each entry of `panels`, with a line for each name over one numeric key."""
     names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
     figure, axes = make_figure(len(panels), height=3.8, sharey=True)
     dotted: list[tuple[Axes, list[tuple[float, float]]]] = []

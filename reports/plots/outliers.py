@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Ends = tuple[float, float] | None
-"""Ends of a bounded axis; None: it is not bounded."""
+"""Ends of an axis that leaves out far points; None if it leaves out none."""
 MIN_FAR_FACTOR = 4.0
-"""Points are far if without them the picture would be at least this many times as narrow."""
+"""Points are far if the picture would be at least this many times narrower without them."""
 MAX_FAR_SHARE = 0.2
-"""Largest share of the points that can be far."""
+"""Largest share of the points that may count as far."""
 NEAR_RANGES = 0.5
 """A point is not far if its distance from the other points is at most this many times their range."""
 MIN_POINTS = 4
-"""With fewer points, no point is far."""
+"""Smallest number of points: among fewer points, none is far."""
 ROWS = 3
-"""Numbers at an edge are placed in this many rows, so that neighbours do not touch."""
+"""Number of rows for the numbers of far points at an edge, so that neighbours do not touch."""
 
 
 def limits(values: Sequence[float]) -> tuple[float, float]:
@@ -66,7 +66,7 @@ def clip(
 
 
 def _ends(values: Sequence[float], within: Sequence[float]) -> Ends:
-    """Ends of the axis; None if no value is far."""
+    """Return the ends of the axis without far values; None if no value is far."""
     kept = [*limits(values), *within]
     low, high = min(kept), max(kept)
     if low <= min(values) and max(values) <= high:

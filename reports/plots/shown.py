@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 FONTS = ["DejaVu Sans", "Verdana"]
-"""The font that the layout was measured with, and one of the same width; any sans-serif if both are missing."""
+"""Fonts of pictures: the one that the layout was measured with, one of the same width, else any sans-serif."""
 NAMELESS = {"Date": None, "Creator": None, "Format": None, "Type": None}
 """Metadata that is left out of a picture's file."""
 

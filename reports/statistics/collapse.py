@@ -19,7 +19,7 @@ is at least `MIN_FALL` points below it. Sound seeds differ by a few points."""
 
 
 def collapsed(values: Any, chance: float) -> Array:
-    """(seeds,) Whether each score of one recipe is a collapse. No score is if the best seed is at chance, too."""
+    """(seeds,) Whether each score of one recipe is a collapse. If the best seed is at chance, too, no score is one."""
     above = np.asarray(values, dtype=float) - chance
     best = float(above.max())
     return np.asarray((above < MIN_KEPT_SHARE * best) & (above <= best - MIN_FALL))

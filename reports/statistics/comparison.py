@@ -30,39 +30,39 @@ from reports.statistics.sample import Array, Sample, pairable, residual_variance
 from reports.statistics.spreads import FEW_SEEDS, NO_COMMON_SPREAD, CommonSpread
 
 Basis = Literal["seeds and items", "items only", "seeds only", "none"]
-"""Sources of uncertainty in an interval: `items only` with one seed, `seeds only` if predictions were not kept."""
+"""Sources of uncertainty in an interval: `items only` if recipes have one seed, `seeds only` without predictions."""
 
 WARY = 3.0
-"""Extra weight of a variance with one degree of freedom; see `wary_freedom`."""
+"""Extra weight of a variance with one degree of freedom when degrees of freedom are computed, see `wary_freedom`."""
 SMALLEST = 1e-12
-"""Smallest p that is computed exactly."""
+"""Smallest p that is computed exactly; smaller ones are set to it."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """`first` minus `second` in points, with its 95 % interval. Unknown values are None."""
+    """The gain `first` minus `second` in points, with its 95 % interval. Unknown values are None."""
 
     gain: float
     low: float | None
     high: float | None
     p: float | None
-    """Two-sided, of no difference, for this comparison alone. None with one seed, where the recipes cannot be judged,
-    and in the finals of a search, which test one direction."""
+    """Two-sided p of "no difference", for this comparison alone. None with one seed, where the recipes cannot be
+    judged, and in the finals of a search, which test one direction."""
     error: Error | None
     """How far the gain may be off by chance; None if unknown."""
     items_variance: float | None
     basis: Basis
     seeds: tuple[int, int]
-    """Number of seeds of each recipe."""
+    """Numbers of seeds of `first` and `second`."""
     one_seed: bool
-    """Whether a trained recipe has one seed only and borrows no spread: the recipe then cannot be judged."""
+    """Whether a trained recipe has only one seed and no spread is assumed for it: the recipe then cannot be judged."""
     paired: bool = False
     p_factor: float = 1.0
-    """Factor on every p, for a study that is extended and looked at again (`facts.looks`), and for numbers of seeds
-    that depend on scores (`sequential.race_p_factor`). The interval and every p include it."""
+    """Factor on every p, for a study that is extended and judged again (`facts.looks`), and for numbers of seeds that
+    depend on scores (`sequential.race_p_factor`). The interval and every p include this factor."""
 
     def flipped(self) -> Comparison:
-        """Return `second` minus `first`."""
+        """Return the comparison with the two recipes exchanged: `second` minus `first`."""
         low, high = (None if end is None else -end for end in (self.high, self.low))
         return replace(self, gain=-self.gain, low=low, high=high, seeds=self.seeds[::-1])
 
@@ -77,13 +77,13 @@ class ErrorPart:
 
 @dataclass(frozen=True)
 class SeedsPart(ErrorPart):
-    """The variance of a mean over its seeds."""
+    """The variance of a recipe's mean over its seeds."""
 
     seeds: int
     uses_own_spread: bool = False
-    """Whether the recipe is the one with which others are compared: it uses its own spread."""
+    """Whether the recipe is the one with which the others are compared: it uses its own spread over seeds."""
     of_gaps: bool = False
-    """Whether the variance is of differences seed by seed, to which the recipes' own spreads do not apply."""
+    """Whether the variance is of two recipes' differences seed by seed, to which their own spreads do not apply."""
 
     @property
     def of_few_seeds(self) -> bool:
@@ -91,7 +91,7 @@ class SeedsPart(ErrorPart):
         return self.seeds <= FEW_SEEDS and not self.of_gaps
 
     def drawn_to(self, common: CommonSpread) -> ErrorPart:
-        """Return the variance shrunk to the common spread; unchanged for differences seed by seed."""
+        """Return the variance, shrunk towards the common spread; unchanged for differences seed by seed."""
         return self if self.of_gaps else ErrorPart(*common.with_own(self.variance, self.freedom, self.seeds))
 
 
@@ -106,9 +106,9 @@ class Error:
     freedom: Any
     """Wary Satterthwaite degrees of freedom (`wary_freedom`) of the first estimate."""
     parts: tuple[ErrorPart, ...]
-    """Parts of the second estimate; empty if there is none."""
+    """Parts of the second estimate of the variance; empty if there is no second estimate."""
     exchanged: Error | None = None
-    """The error with the other recipe on its own spread, if neither is the baseline: the wider interval counts."""
+    """If neither recipe is the baseline: the error with the other one on its own spread; the wider interval counts."""
 
     @classmethod
     def of(cls, seeds: Sequence[SeedsPart], items: ErrorPart | None, shared: Any, common: CommonSpread) -> Error:
@@ -144,7 +144,7 @@ class Error:
         return wider if self.exchanged is None else np.maximum(wider, self.exchanged.half_width(alpha))
 
     def p_value(self, gap: float) -> float:
-        """Return the two-sided p of a gap by chance alone. Without any variance, p of every gap is 0."""
+        """Return the two-sided p of a gap of this size by chance. Without any variance, p is 0 for every gap but 0."""
         from scipy.optimize import brentq
 
         gap = abs(gap)
@@ -162,8 +162,8 @@ def _added(values: Iterable[Any]) -> Any:
 
 
 def _lent(common: CommonSpread, few: Sequence[SeedsPart]) -> list[ErrorPart]:
-    """One estimate for all recipes of few seeds: the common variance and their own, weighted by degrees of freedom. It
-    has only the degrees of freedom of the common one, since a recipe may be unlike others."""
+    """Return one variance for all recipes of few seeds: from the common variance and their own, weighted by degrees of
+    freedom. It keeps only the common one's degrees of freedom, since a recipe may be unlike others."""
     if not few:
         return []
     freedom = _added(part.freedom for part in few)
@@ -188,9 +188,9 @@ def compare(
 ) -> Comparison:
     """Return the gain of `first` over `second` with its interval and p.
 
-    `second` is the baseline, with which others are compared, too; with `between_rows` neither recipe is. `common`: the
-    common spread of the study's recipes. `paired`: use the spread of the differences seed by seed; ValueError if the
-    seeds are not the same. `p_factor` as in `Comparison`.
+    `second` is the baseline, with which other recipes are compared, too; if `between_rows`, neither recipe is.
+    `common`: the common spread of the study's recipes. `paired`: use the spread of the differences seed by seed;
+    ValueError if the seeds are not the same. `p_factor` as in `Comparison`.
     """
     gain = first.mean - second.mean
     lent = common.for_few_seeds_only and common.freedom > 0
@@ -228,14 +228,14 @@ def compare(
 
 
 def by_itself(sample: Sample, common: CommonSpread = NO_COMMON_SPREAD) -> Comparison:
-    """Return a recipe's figure with its own interval, as the comparison with a constant zero. Its p has no meaning."""
+    """Return a recipe's figure with its own interval, as a comparison with a constant 0. Ignore the p of the result."""
     effects = None if sample.effects is None else np.zeros((1, sample.effects.shape[1]))
     zero = Sample(np.zeros(1), (0,), fixed=True, effects=effects, items=sample.items)
     return compare(sample, zero, common=common)
 
 
 def seeds_parts(first: Sample, second: Sample) -> list[SeedsPart]:
-    """Return the variance of each mean over its seeds (one seed: no degrees of freedom), but of no fixed sample."""
+    """Return the variance of each mean over its seeds (one seed: no degrees of freedom); none for a fixed sample."""
     return [
         SeedsPart(
             (sample.std or 0.0) ** 2 / sample.count, sample.count - 1, sample.count, uses_own_spread=sample is second
@@ -254,7 +254,7 @@ def paired_seeds_part(first: Sample, second: Sample) -> list[SeedsPart]:
 
 
 def by_seed(sample: Sample) -> Array:
-    """(seeds,) The values, sorted by the seeds' numbers."""
+    """(seeds,) The sample's values, sorted by the seeds' numbers."""
     return np.asarray(sample.values, dtype=float)[np.argsort(sample.seeds, kind="stable")]
 
 
@@ -287,8 +287,8 @@ def wary_freedom(total: Any, variances: Sequence[Any], freedoms: Sequence[Any]) 
     """Return the degrees of freedom of a sum of variances; for any number of cases at once.
 
     Satterthwaite's formula trusts the measured shares of the parts. A spread of three seeds that is small by chance
-    then looks unimportant, and the interval covers as little as 87 % beside a variance over items. So each part counts
-    as WARY / freedom larger when the degrees are computed; 95 % intervals then cover within 92 and 97 %.
+    then looks unimportant, and the interval covers as little as 87 % beside a variance over items. So each part is
+    enlarged by the share WARY / freedom when the degrees are computed; 95 % intervals then cover 92 to 97 %.
     """
     variances = [np.asarray(part) for part in variances]
     wary = [part * (1 + WARY / freedom) for part, freedom in zip(variances, freedoms, strict=True)]

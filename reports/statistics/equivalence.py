@@ -11,17 +11,17 @@ from reports.statistics.comparison import Comparison
 
 
 def p_below(comparison: Comparison, bound: float) -> float | None:
-    """One-sided p for the claim that the gain is below `bound` points. None where recipes cannot be judged."""
+    """Return the one-sided p for the claim that the gain is below `bound` points; None if recipes cannot be judged."""
     return _one_sided(comparison, bound - comparison.gain)
 
 
 def p_above(comparison: Comparison, bound: float) -> float | None:
-    """One-sided p for the claim that the gain is above `bound` points. None where recipes cannot be judged."""
+    """Return the one-sided p for the claim that the gain is above `bound` points; None if recipes cannot be judged."""
     return _one_sided(comparison, comparison.gain - bound)
 
 
 def tost(comparison: Comparison, margin: float, around: float = 0.0) -> float | None:
-    """Return p for the claim that the gain is within `margin` points of `around`. None where recipes cannot be judged.
+    """Return p for the claim that the gain is within `margin` points of `around`. None if recipes cannot be judged.
 
     At 5 % this is the same as a 90 % interval inside the margin.
     """

@@ -20,9 +20,9 @@ from reports.statistics.spreads import NO_COMMON_SPREAD, CommonSpread
 DRAWS = 4000
 """Number of simulated errors. Their quantiles are exact to about 0.3 points of confidence."""
 FIRST_STEP = 0.1
-"""Share of the level for finding the rows that are surely below the judged row, which they cannot beat by chance."""
+"""Share of the error level for finding rows that are surely below the judged row, which they cannot beat by chance."""
 MIN_ERROR = 1e-7
-"""Smallest error, in points: smaller differences are rounding."""
+"""Smallest standard error of a difference, in points: smaller errors are rounding and are raised to it."""
 
 
 def holm(p_values: Sequence[float | None], tests: Sequence[Hashable] | None = None) -> list[float | None]:
@@ -47,8 +47,8 @@ def best_set(field: Field, p_factor: float = 1.0) -> list[bool | None]:
     """Return for each row whether it may be the best. The set contains the best row with 95 % confidence.
 
     A row is out if another row leads it by more than chance explains among this many rows. Rows that are surely worse
-    than the judged row are not counted (two steps: Romano, Shaikh and Wolf 2014). None for a row that cannot be judged:
-    trained under one seed. `p_factor` as in `Comparison`, here and in `rank_intervals`.
+    than the judged row are not counted (two steps: Romano, Shaikh and Wolf 2014). None for a row that cannot be judged,
+    as it has one seed only. `p_factor` as in `Comparison`, here and in `rank_intervals`.
     """
     answer: list[bool | None] = [None] * field.rows
     level = (1 - CONFIDENCE) / p_factor
@@ -79,7 +79,7 @@ def rank_intervals(field: Field, p_factor: float = 1.0) -> list[tuple[int, int] 
 
 
 def _leads_shown(field: Field, level: float) -> Array:
-    """(rows, rows) Whether the first row is shown to lead the second; `level` bounds the chance of any error."""
+    """(judged, judged) Whether the first row is shown to lead the second; `level` bounds the chance of any error."""
     rows = len(field.leads)
     is_open = ~np.eye(rows, dtype=bool)
     while is_open.any():
@@ -100,20 +100,20 @@ def can_be_judged(sample: Sample) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """The lead of each row over each other row, and the leads that chance may give to all rows together. Only of rows
-    that can be judged, in their order."""
+    """The lead of each row over each other row, and the leads that chance may give to all rows together. Arrays contain
+    only the rows that can be judged, in the rows' order."""
 
     rows: int
-    """Number of all rows."""
+    """Number of all rows, including those that cannot be judged."""
     judged: tuple[int, ...]
-    """Places of the rows that can be judged."""
+    """Indices of the rows that can be judged."""
     leads: Array  # (judged, judged) lead of the first over the second, as normal scores; 0: unknown
     errors: Array  # (draws, judged) simulated
     scale: Array  # (judged, judged) the standard deviation of the difference of two simulated errors
 
     @classmethod
     def of(cls, every: Sequence[Sample], common: CommonSpread = NO_COMMON_SPREAD) -> Field:
-        """Compute the leads and simulate the errors. The same samples give the same draws. `common` as in `compare`."""
+        """Compute the leads and simulate the errors. Equal samples give equal draws. `common` as in `compare`."""
         from scipy.special import ndtri
 
         judged = tuple(place for place, sample in enumerate(every) if can_be_judged(sample))
@@ -136,7 +136,7 @@ class Field:
         return cls(len(every), judged, leads, errors, np.maximum(scale, MIN_ERROR))
 
     def by_chance(self, place: int) -> Array:
-        """(draws, judged) Leads by chance of the row at `place` over each other row."""
+        """(draws, judged) Simulated leads by chance of one row over each row. `place`: the row's index in `judged`."""
         return np.asarray((self.errors[:, [place]] - self.errors) / self.scale[place])
 
 

@@ -46,7 +46,7 @@ from reports.statistics.sample import Sample, pairable
 from reports.statistics.spreads import NO_LENT_SPREAD, CommonSpread
 
 Reference = Literal["base", "baseline", "encoder"]
-"""What finalists are compared with: the base settings, the space's baseline row, the untrained encoder."""
+"""Recipes that finalists are compared with: the base settings, the space's baseline row, the untrained encoder."""
 Answer = Literal["use", "keep the base", "keep the encoder", "nothing yet"]
 INCUMBENTS: Mapping[Answer, Reference] = {"keep the base": "base", "keep the encoder": "encoder"}
 
@@ -54,18 +54,18 @@ MOST_PICKED = 5
 POWER = 0.8
 """Probability with which planned seeds show a gain."""
 GAINS = (0.5, 1.0, 2.0)
-"""Gains in points for which a plan counts the seeds."""
+"""Gains in points for which a plan computes the needed seeds."""
 TWO_FINALISTS_FROM = 24
-"""From this number of trainings on, a second finalist is worth its share of the trainings and of the level."""
+"""Smallest number of trainings with which a second finalist is worth its share of trainings and of the error level."""
 RECORDED_SPREAD = CommonSpread(0.9**2, 3.0, for_few_seeds_only=True)
-"""Assumed variance of one seed, and its degrees of freedom: twice the spread of recorded trainings of two small
-pretrained encoders on six sets of pairs and triplets, the better half of each set's recipes (0.44 points, 0.19 to 0.60
-by set; the worse half 1.3; `benchmarks/own/recorded`)."""
+"""Assumed variance of one seed, and its degrees of freedom. Its root, 0.9 points, is twice the standard deviation of
+recorded trainings: two small pretrained encoders on six sets of pairs and triplets, the better half of each set's
+recipes (0.44 points; by set 0.19 to 0.60; the worse half 1.3; `benchmarks/own/recorded`)."""
 
 
 def pick(development: Sequence[Sequence[float]]) -> list[int]:  # (finalists, goals), the higher the better
-    """Return the places of the finalists in the order of use, by their means of fresh development scores: with one goal
-    all finalists, the best first; with two goals a front."""
+    """Return the finalists' indices in the order of use, by their means of fresh development scores: with one goal all
+    finalists, the best first; with two goals a front."""
     values = np.asarray(development, dtype=float)
     if values.shape[1] == 1:
         return [int(place) for place in np.argsort(-values[:, 0], kind="stable")]
@@ -75,10 +75,10 @@ def pick(development: Sequence[Sequence[float]]) -> list[int]:  # (finalists, go
 
 
 def lent_spread(samples: Iterable[Sample]) -> CommonSpread:
-    """Return the spread that recipes of at most three seeds borrow: `RECORDED_SPREAD`, or more if samples of two
-    seeds scatter more (copies once); never less, as a recipe may be unlike them. Equal recipes of one seed are called
-    better in 2 % of cases if they scatter three times as much as recorded, in 12 % at five times; of two or three
-    seeds in 2 and 4 %."""
+    """Return the spread that is assumed for recipes of at most three seeds: `RECORDED_SPREAD`, or more if samples of
+    two seeds scatter more (copies once); never less, as a recipe may scatter more than they do. Equal recipes of one
+    seed are called better in 2 % of cases if they scatter three times as much as recorded, in 12 % at five times; of
+    two or three seeds in 2 and 4 %."""
     pooled = pooled_spread({sample.values.tobytes(): sample for sample in samples}.values())
     if pooled is None:
         return RECORDED_SPREAD
@@ -91,28 +91,28 @@ def _at_least_recorded(variance: float) -> CommonSpread:
 
 
 def gain_over(first: Sample, second: Sample, lent: CommonSpread, p_factor: float = 1.0) -> Comparison:
-    """Return the gain of `first` over `second`, under fresh seeds. Each end of its interval holds by itself with 95 %;
-    `p_factor` divides the error of 5 %. `lent`: from `lent_spread`."""
+    """Return the gain of `first` over `second`, under fresh seeds. Each end of its interval holds by itself with 95 %,
+    or, with a `p_factor`, with an error of 5 % / `p_factor`. `lent`: from `lent_spread`."""
     return compare(first, second, common=lent, p_factor=p_factor / 2)
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """The result of finals in one figure."""
+    """The result of finals in one figure: the answer, and the gains that it follows from."""
 
     picked: int | None
-    """Place of the picked finalist; None without a finalist."""
+    """Index of the picked finalist; None without finalists."""
     answer: Answer
     gains: Mapping[Reference, tuple[Comparison, ...]]
-    """Gains of every finalist over each scored reference; per reference all low ends hold at once, as do all high
-    ends."""
+    """Gains of every finalist over each scored reference. Per reference all low ends of intervals hold at once, and so
+    do all high ends."""
     base_over_encoder: Comparison | None
     fresh: bool
     """Whether the tested items had no part in the choice of recipes. If they had, there is no verdict."""
     open: tuple[Reference, ...] = ()
-    """Of `nothing yet`: the references against which no gain is shown."""
+    """If the answer is `nothing yet`: the references against which no gain is shown."""
     most: float | None = None
-    """Of all answers but `use`: the largest gain, in points, of any training of the finals that the intervals allow,
+    """Unless the answer is `use`: the largest gain, in points, of any training of the finals that the intervals allow,
     over what is kept or over the first of `open`."""
 
 
@@ -126,11 +126,11 @@ def judge(
     goals: int = 1,
     fresh: bool = True,
 ) -> Judgement:
-    """Judge the finalists' test scores under fresh seeds against the references; rules: see the module.
+    """Judge the finalists' test scores under fresh seeds against the references. The module's docstring has the rules.
 
-    `order`: places of finalists in the order of use, from `pick`; of a front one at a time; empty without finalists.
-    `references["encoder"]` is fixed. `lent`: from `lent_spread`. `p_factor`: 1 / `facts.looks.level_share` of this
-    look. `goals`: number of figures that are judged together and share the level.
+    `order`: the finalists' indices in the order of use, from `pick`; for a front, one index per call; empty without
+    finalists. `references["encoder"]` is fixed. `lent`: from `lent_spread`. `p_factor`: 1 / `facts.looks.level_share`
+    of this look. `goals`: number of figures that are judged together and share the level.
     """
     joint_factor, recipes = p_factor * goals, max(len(finalists), 1)
     gains: dict[Reference, tuple[Comparison, ...]] = {
@@ -165,9 +165,9 @@ def seeds_wanted(
     p_factor: float = 1.0,
     goals: int = 1,
 ) -> float | None:
-    """Return for `nothing yet` how many seeds of each recipe would settle the answer; infinity if test items are too
-    few for any number. None for other answers, and if it is unknown. Parameters as in `judge`, but `p_factor` is of the
-    next look, at which these seeds would be judged."""
+    """If the answer is `nothing yet`, return how many seeds of each recipe would settle it; infinity if test items are
+    too few for any number. None for other answers, and if the number is unknown. Parameters as in `judge`, but
+    `p_factor` is of the next look, at which these seeds would be judged."""
     base, picked = references.get("base"), judged.picked
     borrowed = Spread(math.sqrt(lent.variance), int(lent.freedom)) if lent.freedom else None
     spread = pooled_spread([*finalists, *references.values()]) or borrowed
@@ -187,8 +187,8 @@ def least_shown(
     p_factor: float = 1.0,
     goals: int = 1,
 ) -> float | None:
-    """Return for `nothing yet` the smallest true gain in points that the test items show in 80 % of studies, with any
-    number of seeds. None for other answers, and if it is unknown. Parameters as in `seeds_wanted`."""
+    """If the answer is `nothing yet`, return the smallest true gain in points that the test items show in 80 % of
+    studies, with any number of seeds. None for other answers, and if it is unknown. Parameters as in `seeds_wanted`."""
     first = references.get("base") if judged.picked is None else finalists[judged.picked]
     if first is None:
         return None
@@ -198,7 +198,7 @@ def least_shown(
 
 
 def _two_sided(finalists: Sequence[Sample], p_factor: float, goals: int) -> float:
-    """The two-sided error of an interval whose ends hold by themselves."""
+    """Return the error of a two-sided interval of which each end holds by itself."""
     return 2 * (1 - CONFIDENCE) / (p_factor * goals * max(len(finalists), 1))
 
 
@@ -214,7 +214,7 @@ def deciding_judgement(front: Sequence[Sequence[Judgement]]) -> tuple[int, int]:
 
 
 def is_shown(gain: Comparison) -> bool:
-    """Whether the gain is above zero by its interval. Never with one seed and no lent spread."""
+    """Whether the gain is above zero by its interval. False with one seed and no assumed spread."""
     return not gain.one_seed and gain.low is not None and gain.low > 0
 
 
@@ -230,7 +230,7 @@ def _worth_using(gains: Mapping[Reference, Comparison]) -> bool:
 def _answer(
     gains: Mapping[Reference, Comparison], base_over_encoder: Comparison | None, margin: float
 ) -> tuple[Answer, tuple[Reference, ...]]:
-    """From the gains of the picked recipe, if any: the answer, and the references against which nothing is shown."""
+    """Return the answer, and the references against which nothing is shown. `gains`: of the picked recipe, if any."""
     if _worth_using(gains):
         return "use", ()
     over_base, over_encoder = gains.get("base"), gains.get("encoder")
@@ -246,7 +246,7 @@ def _answer(
 
 
 def _seeds(first: Sample, second: Sample, alpha: float, lent: CommonSpread, spread: Spread | None) -> float | None:
-    """Seeds of each recipe that show a gain as large as measured; infinity: no number does; None: no gain or spread."""
+    """Return the seeds of each recipe that show a gain as measured; infinity if none do; None if unknown or no gain."""
     gap = first.mean - second.mean
     if spread is None or gap <= 0:
         return None
@@ -256,21 +256,23 @@ def _seeds(first: Sample, second: Sample, alpha: float, lent: CommonSpread, spre
 
 @dataclass(frozen=True)
 class Planned:
-    """What finals can show, before they run. Only seeds are counted: the part of test items is not known yet."""
+    """What finals can show, planned before they run. It counts only the variance over seeds; that over items is
+    unknown."""
 
     gain: float
     """Gain over the base, in points, that is shown in 80 % of cases."""
     needed: Mapping[float, int | None]
-    """By gain in points, the seeds of each finalist that show it; None if no number up to MOST_SEEDS does."""
+    """By gain in points, the number of seeds of each finalist that shows it; None if it is above MOST_SEEDS."""
 
 
 def finalists_for(trainings: int) -> tuple[int, int]:
     """Return the number of finalists, and of seeds each, for this many trainings, including those of the base. No
     finalist if there is room for the base alone.
 
-    The choice that shows a true gain most often, in percent of finals. These have the best by development scores of 14
-    recipes (mean over 36 kinds, 150 each: gains over the base scatter around 0 by 1 to 3 points, development scores by
-    0.4 to 1.5, seeds by 0.5, test items leave an error of 0.2 to 0.85; first look; three seeds used their own spread):
+    The choice shows a true gain most often in simulated finals; the table has percentages of finals. Finalists are the
+    best of 14 recipes by development scores (36 kinds of search, 150 finals each: gains over the base scatter around 0
+    by 1 to 3 points, development scores by 0.4 to 1.5, seeds by 0.5; test items leave an error of 0.2 to 0.85; judged
+    at the first look; three seeds used their own spread):
 
         trainings       4   6   8  10  12  16  20  24  30  40
         1 finalist     59  76  79  81  81  82  83  83  83  84
@@ -282,10 +284,10 @@ def finalists_for(trainings: int) -> tuple[int, int]:
 
 
 def plan(floor: Spread, finalists: int, seeds: int, *, p_factor: float = 1.0) -> Planned:
-    """Return what this many finalists show under this many seeds each. `p_factor` as in `judge`.
+    """Return what this many finalists can show under this many seeds each. `p_factor` as in `judge`.
 
-    `floor`: the spread of one seed's score, and its degrees of freedom. Recipes of at most three seeds borrow
-    `RECORDED_SPREAD`, or `floor` if that is larger.
+    `floor`: the spread of one seed's score, and its degrees of freedom. For recipes of at most three seeds the larger
+    of `RECORDED_SPREAD` and `floor` is assumed.
     """
     from scipy.optimize import brentq
     from scipy.special import ndtri
@@ -311,7 +313,7 @@ def _needed(floor: Spread, finalists: int, gain: float, p_factor: float) -> int 
 
 
 def _foretold(floor: Spread, finalists: int, seeds: int, gain: float, p_factor: float) -> float:
-    """The chance that a finalist's true gain over the base is shown."""
+    """Return the chance that a finalist's true gain over the base is shown."""
     if floor.std == 0:
         return 1.0
     single = Sample(np.zeros(1), (0,))

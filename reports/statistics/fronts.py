@@ -29,7 +29,7 @@ def front_numbers(values: Array) -> Array:  # (trials, goals) -> (trials,) int64
 
 
 def on_front(values: Array) -> Array:  # (trials, goals) -> (front,) their places
-    """Return the places of the trials that no other trial dominates."""
+    """Return the indices of the trials that no other trial dominates."""
     return np.flatnonzero(~dominated_by(values).any(axis=1))
 
 
@@ -60,7 +60,7 @@ def spread(points: Array) -> Array:  # (points, goals), all different -> (points
 
 
 def trials_before(values: Array, trial: int) -> int:  # (trials, goals)
-    """Return the number of trials that come before this trial. Trials of equal values share a place."""
+    """Return the number of trials that come before this trial in the order. Equal trials have equal numbers."""
     if values.shape[1] == 1:
         return int((values[:, 0] > values[trial, 0]).sum())
     numbers = front_numbers(values)

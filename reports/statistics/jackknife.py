@@ -16,7 +16,8 @@ from reports.statistics.sample import Array, Sample
 
 
 def jackknifed(whole: Sample, without: Sample) -> Sample:
-    """Return a sample with a value per seed. `whole`: one value, of all models. `without`: values without each seed."""
+    """Return a sample with a value per seed. `whole`: one value, of all models. `without`: values with one model left
+    out."""
     if whole.count != 1 or without.count < 2:
         raise ValueError("a jackknife takes one value of all, and one without each of at least two")
     effects = None

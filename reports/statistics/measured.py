@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 CONFIDENCE = 0.95
-"""Confidence at which a difference counts as shown."""
+"""Confidence at which a difference counts as shown; also that of intervals."""
 
 
 @dataclass(frozen=True)

@@ -20,21 +20,21 @@ class Order:
 
     tau: float
     p: float
-    """Two-sided, of the hypothesis that the two orders are unrelated."""
+    """Two-sided p of the hypothesis that the two orders are unrelated."""
     low: float | None
     high: float | None
-    """Ends of the 95 % interval over samples of rows; None for fewer than five rows."""
+    """`low`, `high`: ends of the 95 % interval over samples of rows; None for fewer than five rows."""
     rows: int
     agree: int
     """Number of pairs of rows that have the same order in both figures."""
     pairs: int
-    """Number of all pairs."""
+    """Number of all pairs of rows."""
 
 
 def kendall(first: Sequence[float], second: Sequence[float]) -> Order | None:
-    """Return Kendall's tau-b. None for fewer than two rows, and if one figure is the same for all rows.
+    """Return Kendall's tau-b. None for fewer than two rows, and if one of the figures is the same for all rows.
 
-    Without ties p is exact. With ties it comes from shuffles: all of them for up to seven rows.
+    Without ties p is exact. With ties p comes from shuffles: from all of them for up to seven rows.
     """
     from scipy.stats import kendalltau
 
@@ -68,7 +68,7 @@ def tau_interval(tau: float, rows: int) -> tuple[float | None, float | None]:
 
 
 def _shuffled_p(first: Sequence[float], second: Sequence[float]) -> float:
-    """Share of random orders that agree, or disagree, at least as much."""
+    """Share of random orders that agree, or disagree, at least as much as the two orders."""
     from scipy.stats import permutation_test
 
     upper = np.triu_indices(len(first), 1)

@@ -16,7 +16,7 @@ from reports.statistics.spreads import common_spread
 
 PERMUTATIONS = 2000
 SURE = 0.01
-"""Level of the permutation test for a seed effect. Pairing without a real effect costs only precision."""
+"""Error level of the permutation test for a seed effect. Pairing without a real effect costs only precision."""
 
 
 def same_seeds(first: Sample, second: Sample) -> bool:
@@ -26,7 +26,7 @@ def same_seeds(first: Sample, second: Sample) -> bool:
 
 
 def pair_by_seed(baseline: Sample, rows: Sequence[Sample]) -> bool:
-    """Whether all rows with the baseline's seeds are compared with it seed by seed; one decision for all rows.
+    """Whether rows with the baseline's seeds are compared with the baseline seed by seed; one decision for all rows.
 
     Two conditions: seeds move the rows together (a permutation test at 1 %, exact whatever the rows' spreads), and
     pairing shortens the intervals on average.
@@ -44,7 +44,7 @@ def pair_by_seed(baseline: Sample, rows: Sequence[Sample]) -> bool:
 
 
 def seed_effect_p(samples: Sequence[Sample]) -> float:
-    """Return p of the hypothesis that seeds do not move rows together: equal seeds in all rows, shuffled within each.
+    """Return p of the hypothesis that seeds do not move rows together. All rows have equal seeds; each row is shuffled.
 
     The statistic is the variance of the seeds' means over rows. Each row is divided by its own standard deviation.
     """

@@ -21,7 +21,7 @@ from reports.statistics.spreads import FEW_SEEDS, NO_COMMON_SPREAD, CommonSpread
 
 MOST_SEEDS = 1000
 FIRMNESS = 6
-"""Planning counts a measured spread as known with this many times its degrees of freedom; see `_power`."""
+"""Planning trusts a measured spread as if it had this many times its degrees of freedom; see `_power`."""
 POINTS = 256
 
 
@@ -34,7 +34,7 @@ class Spread:
 
 
 def pooled_spread(samples: Iterable[Sample]) -> Spread | None:
-    """Pool the spread over rows, for a row without a spread of its own; None where no row has a second seed."""
+    """Return the spread over seeds, pooled over rows, for a row with one seed. None if no row has a second seed."""
     several = [sample for sample in samples if sample.std is not None]
     freedom = sum(sample.count - 1 for sample in several)
     if not freedom:
@@ -73,7 +73,7 @@ def seeds_needed(
 ) -> int | None:
     """Return the seeds of each recipe, present ones included, with which a true gain of `effect` is found with `power`.
 
-    None if no number up to MOST_SEEDS is enough: the items' variance alone is too large. The rest as in `power`.
+    None if no number up to MOST_SEEDS is enough: the items' variance alone is too large. Parameters as in `power`.
     """
     plan = _Plan.of(first, second, common, spread)
     return fewest(lambda seeds: _power(plan, effect, seeds, alpha) >= power)
@@ -92,9 +92,9 @@ def least_gain(first: Sample, second: Sample, power: float = 0.8, *, alpha: floa
 
 
 def fewest(enough: Callable[[int], bool]) -> int | None:
-    """Return the smallest number of seeds, from 2 on, for which `enough` is true; None if no number up to MOST_SEEDS.
-    All numbers up to FEW_SEEDS are tried: a lent spread may show more than a few more seeds. Above, more seeds show
-    more."""
+    """Return the smallest number of seeds, from 2 on, for which `enough` is true; None if there is none up to
+    MOST_SEEDS. All numbers up to FEW_SEEDS are tried, as an assumed spread may show more than a few more seeds. Above
+    FEW_SEEDS, more seeds show more."""
     lent, own = range(2, FEW_SEEDS + 1), range(FEW_SEEDS + 1, MOST_SEEDS + 1)
     first = next(filter(enough, lent), None)
     return first or next(iter(own[bisect_left(own, True, key=enough) :]), None)
@@ -102,7 +102,7 @@ def fewest(enough: Callable[[int], bool]) -> int | None:
 
 @dataclass(frozen=True)
 class _Plan:
-    """The parts of a comparison's variance."""
+    """The parts of a planned comparison's variance."""
 
     spreads: tuple[Spread | None, Spread | None]  # None: a fixed recipe
     items: ErrorPart | None  # the part that more seeds do not reduce
@@ -154,7 +154,7 @@ def _power(plan: _Plan, effect: float, count: int, alpha: float) -> float:
 
 @functools.cache
 def _points() -> Array:
-    """(POINTS, 4) Points that are evenly spread in the unit cube, the same in every run."""
+    """Return (POINTS, 4) points that are evenly spread in the unit cube, the same in every run."""
     from scipy.stats import qmc
 
     return np.asarray(qmc.Sobol(4, seed=0).random(POINTS))

@@ -30,7 +30,7 @@ class Sample:
 
     @property
     def mean(self) -> float:
-        """Mean over seeds."""
+        """The figure's mean over seeds."""
         return float(self.values.mean())
 
     @property
@@ -50,7 +50,7 @@ class Sample:
 
     @cached_property
     def interaction(self) -> float:
-        """Part of the mean's variance over items: different seeds are right about different items.
+        """The part of the mean's variance over items that comes from seeds that are right about different items.
 
         The variance over seeds contains this part, too. Zero without effects, for one seed and for a fixed sample.
         """

@@ -39,58 +39,59 @@ from reports.statistics.spreads import common_spread
 from reports.statistics.true_scores import MIN_RECIPES, common_variance
 
 LOST = 0.1
-"""Highest probability that the winner with the most seeds leaves the race, if spreads are not too unequal."""
+"""Highest probability that the race loses the recipe that would win with the most seeds, if spreads are similar."""
 LOST_AT_WORST = 0.21
 """The same probability in simulations of a race from one seed on, if one recipe scatters 15 times as widely as the 11
 to 39 others: after its first seed it is judged by their spread. From two seeds on it is 9 to 11 %."""
 WRONG = 0.05
-"""Highest probability that any row is wrongly called above or below the baseline."""
+"""Highest probability that any row is wrongly said to be above or below the baseline."""
 HOPELESS = 0.05
-"""A row stops if the most seeds would bring a verdict with less than this probability."""
+"""A row leaves the race if even the most seeds would bring a verdict with less than this probability."""
 PILOT = 8
-"""After one seed the spread over seeds is unknown, so this many of the best recipes run a second seed first."""
+"""Number of the best recipes that run a second seed first, because after one seed the spread over seeds is unknown."""
 
 State = Literal["going", "behind", "on the front", "best", "most", "decided", "undecided", "failed"]
-"""`going`: another seed could change the answer. `on the front`: with several goals, surely beaten by no other recipe.
-`undecided`: a row on which even the most seeds would hardly bring a verdict."""
+"""`going`: another seed could change the answer. `behind`: too far behind to win. `on the front`: with several goals,
+surely beaten by no other recipe. `best`: the only one left. `most`: has the most seeds. `decided`: the verdict is sure.
+`undecided`: a row on which even the most seeds would hardly bring a verdict. `failed`: a seed failed or was stopped."""
 
 
 @dataclass(frozen=True, eq=False)
 class Entrant:
-    """A recipe's scores: `values` is (seeds, goals), in the order of the seeds from the first one on, without a gap."""
+    """A recipe in a race. `values`: (seeds, goals) scores, in the order of the seeds, without a gap after the first."""
 
     values: Array
     fixed: bool = False
-    """Whether every seed would give the same scores: one seed is enough."""
+    """Whether every seed would give the same scores, so that one seed is enough."""
     failed: bool = False
-    """Whether a seed failed or was stopped early: the recipe gets no further seeds."""
+    """Whether a seed failed or was stopped early, so that the recipe gets no further seeds."""
 
     def first(self, seeds: int) -> Array:
-        """(seeds, goals) Scores of the first `seeds` seeds; of a fixed recipe the one score repeated."""
+        """(seeds, goals) Scores of the first `seeds` seeds; for a fixed recipe its one score repeated."""
         return np.repeat(self.values[:1], seeds, axis=0) if self.fixed else self.values[:seeds]
 
 
 @dataclass(frozen=True)
 class Course:
-    """How far a recipe has come in a race."""
+    """A recipe's state in a race."""
 
     seeds: int
-    """Number of seeds that the recipe needs, or had when it stopped."""
+    """Number of seeds that the recipe needs, or, if it has left the race, had by then."""
     state: State
     rival: str = ""
-    """For `behind`: the recipe that is ahead; for `going`: the closest rival."""
+    """Name of another recipe: if the state is `behind`, the one that is ahead; if `going`, the closest one."""
     gap: float = 0.0
-    """Points by which the rival is ahead after these seeds, in the goal with the smallest lead."""
+    """Points by which `rival` is ahead after these seeds, in the goal in which it is ahead by least."""
     waits: bool = False
-    """Whether the recipe has these seeds while others of the round lack some."""
+    """Whether the recipe has all seeds of the round and waits, because other recipes lack some."""
 
 
 def race_p_factor(seeds: int, least: int, most: int) -> float:
     """Return the factor on p-values if a race could have stopped at any number of seeds from `least` to `most`.
 
-    Half of the level is kept for the most seeds. The other half is shared evenly by the smaller numbers at which there
-    can be a verdict. So at most the whole level is spent, for whatever reason a recipe stopped, and however the scores
-    that stopped it are correlated with the judged scores.
+    Half of the error level is kept for the most seeds. The other half is shared evenly by the smaller numbers at which
+    there can be a verdict. So at most the whole level is spent, for whatever reason a recipe stopped, and however the
+    scores that stopped it are correlated with the judged scores.
     """
     if most <= max(least, 2):
         return 1.0
@@ -98,7 +99,7 @@ def race_p_factor(seeds: int, least: int, most: int) -> float:
 
 
 def race_for_best(entrants: Mapping[str, Entrant], least: int, most: int, level: float = LOST) -> dict[str, Course]:
-    """Return by name how far each recipe has come in the race for the best, or for the front of several goals."""
+    """Return by name each recipe's state in the race for the best, or, with several goals, for the front."""
     courses: dict[str, Course] = {}
     variances_of: dict[str, tuple[Array, int]] = {}
     going = [name for name, entrant in entrants.items() if len(entrant.values)]
@@ -128,7 +129,7 @@ def race_for_best(entrants: Mapping[str, Entrant], least: int, most: int, level:
 
 
 def race_against(baseline: str, entrants: Mapping[str, Entrant], least: int, most: int) -> dict[str, Course]:
-    """Return by name how far each row has come towards a verdict against the baseline, which is an entrant, too."""
+    """Return by name each row's state in the race for a verdict against the baseline. The baseline has a state, too."""
     courses: dict[str, Course] = {}
     variances_of: dict[str, tuple[Array, int]] = {}
     rows = [name for name, entrant in entrants.items() if len(entrant.values) and name != baseline]
@@ -181,7 +182,7 @@ def _has_too_few(entrant: Entrant, seeds: int) -> bool:
 def _open(
     entrants: Mapping[str, Entrant], names: Iterable[str], seeds: int, before: Mapping[str, Course]
 ) -> dict[str, Course]:
-    """The courses of an incomplete round. Rivals are those of the round before."""
+    """Return the states in a round of which some seeds are missing. `rival` and `gap` are those of the round before."""
     last = {name: before.get(name, Course(seeds, "going")) for name in names}
     return {
         name: Course(seeds, "going", course.rival, course.gap, waits=not _has_too_few(entrants[name], seeds))
@@ -192,7 +193,7 @@ def _open(
 def _without_failed(
     entrants: Mapping[str, Entrant], names: Sequence[str], seeds: int, courses: dict[str, Course]
 ) -> list[str]:
-    """Return the names that have, or can get, this many seeds. Writes the course `failed` for the others."""
+    """Return the recipes that have, or can get, this many seeds. Set the state `failed` for the other recipes."""
     present = []
     for name in names:
         entrant = entrants[name]
@@ -204,7 +205,7 @@ def _without_failed(
 
 
 def best_first(entrants: Mapping[str, Entrant], names: Sequence[str]) -> list[str]:
-    """Sort names by the first seed's score; with several goals by the sum of ranks. Ties keep their order."""
+    """Sort names by the first seed's score, best first; with several goals by the sum of ranks. Ties stay in order."""
     first = np.stack([entrants[name].values[0] for name in names])
     ranks = (first[:, None] < first).sum(axis=1).sum(axis=1)
     return [names[place] for place in np.argsort(ranks, kind="stable")]
@@ -235,7 +236,7 @@ def _learn(
 def _spreads(
     entrants: Mapping[str, Entrant], names: Sequence[str], variances_of: Mapping[str, tuple[Array, int]]
 ) -> tuple[Array, Array]:
-    """(names, goals) Variances between seeds, and their degrees of freedom: 0 if nothing is known."""
+    """(names, goals) Each recipe's variances over seeds, and their degrees of freedom: 0 if nothing is known."""
     goals = entrants[names[0]].values.shape[1]
     own = np.stack([variance for variance, _ in variances_of.values()]) if variances_of else np.zeros((0, goals))
     freedom = np.array([degrees for _, degrees in variances_of.values()], dtype=float)
@@ -255,7 +256,7 @@ def _spreads(
 
 
 def _pair_freedom(variances: Array, freedom: Array) -> Array:
-    """Satterthwaite's degrees of freedom of the sum of two variances: (2, ...) to (...)."""
+    """Return Satterthwaite's degrees of freedom of the sum of two variances. (2, ...) arrays become (...)."""
     total = variances.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         doubt = (variances**2 / freedom).sum(axis=0)
@@ -273,7 +274,7 @@ def _judge(
     most: int,
     chance: float,
 ) -> dict[str, Course]:
-    """Judge a complete round: which recipes leave, and which need one more seed."""
+    """Return each recipe's state after a complete round: which recipes leave, and which need one more seed."""
     from scipy.special import stdtr
 
     variances, freedom = _spreads(entrants, names, variances_of)
@@ -310,7 +311,7 @@ def _judge(
 
 
 def _samples(entrants: Mapping[str, Entrant], names: Sequence[str], seeds: int) -> list[list[Sample]]:
-    """By goal, the recipes' scores under the first seeds, in the form in which a report judges them."""
+    """By goal, the recipes' scores under the first `seeds` seeds, as the samples that a report judges."""
     goals = entrants[names[0]].values.shape[1]
     counts = {name: 1 if entrants[name].fixed else seeds for name in names}
     return [
@@ -323,7 +324,7 @@ def _samples(entrants: Mapping[str, Entrant], names: Sequence[str], seeds: int) 
 
 
 def _hopeless(gain: Array, variance: Array, freedom: Array, seeds: int, most: int, level: float) -> Array:
-    """(goals,) Whether a verdict is unlikely even with the most seeds."""
+    """(goals,) Whether a verdict on a row is unlikely even with the most seeds."""
     from scipy.special import stdtr, stdtrit
 
     bar = stdtrit(2 * (most - 1), 1 - level / 4) * np.sqrt(variance / most)  # two-sided, at half of the level

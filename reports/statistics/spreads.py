@@ -19,7 +19,7 @@ from reports.statistics.sample import Sample
 from reports.statistics.true_scores import common_variance
 
 MIN_RECIPES = 3
-"""With fewer recipes there is no common spread."""
+"""Smallest number of recipes for a common spread."""
 FEW_SEEDS = 3
 """With at most this many seeds, a recipe's own spread is hardly informative."""
 
@@ -34,20 +34,20 @@ class CommonSpread:
     """Whether the variance counts only for recipes of at most three seeds, while all others use their own spread."""
 
     def with_own(self, variance: Any, freedom: Any, seeds: int = 1) -> tuple[Any, Any]:
-        """Return a recipe's variance of a mean over `seeds`, shrunk to the common one, and its degrees of freedom."""
+        """Return the variance of a recipe's mean over `seeds`, shrunk to the common one, and its degrees of freedom."""
         total = self.freedom + freedom
         return (self.freedom * self.variance / seeds + freedom * variance) / total, total
 
 
 NO_COMMON_SPREAD = CommonSpread(0.0, 0.0)
-"""No common spread: each recipe uses its own."""
+"""No common spread: each recipe uses its own spread."""
 NO_LENT_SPREAD = CommonSpread(0.0, 0.0, for_few_seeds_only=True)
-"""No lent spread: in finals, too, each recipe uses its own."""
+"""No spread is assumed for recipes of few seeds: in finals, too, each recipe uses its own spread."""
 
 
 def common_spread(samples: Iterable[Sample]) -> CommonSpread:
-    """Return the spread of samples with two seeds, copies once; `NO_COMMON_SPREAD` for too few, or if the
-    median variance is 0."""
+    """Return the common spread of samples with two or more seeds, of copies only one. `NO_COMMON_SPREAD` if samples are
+    too few, or if the median variance is 0."""
     several = [*{sample.values.tobytes(): sample for sample in samples if sample.std is not None}.values()]
     variances = np.array([(sample.std or 0.0) ** 2 for sample in several])
     if len(several) < MIN_RECIPES or np.median(variances) == 0:

@@ -27,9 +27,9 @@ DRAWS = 2000
 STEPS = 60
 """Number of EM steps that estimate the spread of the true scores."""
 MIN_RECIPES = 4
-"""With fewer recipes of several seeds there is no common spread: each recipe keeps its own spread and mean."""
+"""Smallest number of recipes of several seeds for a common spread; with fewer, each keeps its own spread and mean."""
 EQUAL = 1e6
-"""Degrees of freedom of the common spread if no recipe departs from it."""
+"""Degrees of freedom that the common spread gets if no recipe departs from it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class RecipeScores:
 
 @dataclass(frozen=True, eq=False)
 class TrueScores:
-    """Draws of the recipes' scores over very many seeds; in all goals higher is better.
+    """Random draws of the recipes' true scores, those over very many seeds; in all goals higher is better.
 
     `draws`: (draws, recipes, goals). `widths`: (recipes, goals), half the 95 % interval around each measured mean, by
     spread and number of seeds alone.
@@ -61,12 +61,12 @@ class TrueScores:
         return np.asarray(((gaps >= 0).all(axis=2) & (gaps > 0).any(axis=2)).any(axis=1))
 
     def interval(self, place: int) -> Array:
-        """(3, goals) Median of one recipe's true score, and the ends of its 95 % interval."""
+        """(3, goals) Median of a recipe's true score, and the ends of its 95 % interval. `place`: its index."""
         return np.asarray(np.quantile(self.draws[:, place], [0.5, 0.025, 0.975], axis=0))
 
 
 def true_scores(recipes: Sequence[RecipeScores]) -> TrueScores | None:
-    """Estimate the true scores; None if the noise of a recipe's seeds is unknown. Equal scores give equal draws."""
+    """Estimate the true scores; None if a recipe's spread over seeds is unknown. Equal scores give equal draws."""
     from scipy.special import stdtrit
 
     seeds = np.array([len(recipe.values) for recipe in recipes])
@@ -99,7 +99,7 @@ def true_scores(recipes: Sequence[RecipeScores]) -> TrueScores | None:
 
 
 def _moderated(variances: Array, freedom: Array, several: Array, common: bool) -> tuple[Array, Array]:
-    """(recipes, goals) Sums of squares, and their degrees of freedom; both include the common part."""
+    """Return (recipes, goals) sums of squares, and their degrees of freedom; both include the common spread's share."""
     sums = freedom[:, None] * variances
     total = np.repeat(freedom[:, None].astype(float), variances.shape[1], axis=1)
     if common:
@@ -158,7 +158,7 @@ def _believed(means: Array, noise: Array, usual: Array, chance: np.random.Genera
 
 
 def _likely(noise: Array, whole: Array, gaps: Array, chance: np.random.Generator) -> Array:
-    """Draw each recipe's noise again, with weights: how well it explains the distance of the mean from the centre.
+    """Draw each recipe's noise again, weighted by how well it explains the distance of the mean from the centre.
 
     A mean far from the centre comes from a good recipe or from large noise.
     """

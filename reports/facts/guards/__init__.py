@@ -22,7 +22,7 @@ from reports.facts.results import Results
 from trainables.registry import Registry, load
 
 Value = str | float | tuple[tuple[int, str], ...] | None
-"""A value that must be the same in two recipes: a tuple of each seed's value, if these differ; None if unknown."""
+"""A value that must be the same in two recipes; if a recipe's seeds differ, a tuple of (seed, value). None: unknown."""
 
 
 @dataclass(frozen=True)
@@ -34,24 +34,24 @@ class Flag:
     kind: str
     """The problem that the guard found, among all that it looks for."""
     recipes: frozenset[str]
-    """Hashes of the recipes that the flag is about; empty if the guard could not look."""
+    """Hashes of the recipes that the flag is about; empty if the guard lacked the data for its check."""
     tasks: frozenset[str] = frozenset()
-    """Tasks whose test scores the flag is about; `dev.TASK`: a development score (`Quantity.parts`); empty: all."""
+    """Tasks whose test scores the flag is about; `dev.TASK` is a task's development score. Empty: all scores."""
     facts: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Numbers, names and hashes, each by its name, ready for JSON."""
     parts: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
-    """Further facts. Flags that differ in these alone are printed as one flag, with the parts of all (`grouped`)."""
+    """Further facts. Flags that differ only in `parts` are printed as one flag, with the parts of all (`grouped`)."""
     blocks: bool = True
-    """Whether comparisons across the flag get no verdict."""
+    """Whether comparisons that cross the flag (`crossed_by`) get no verdict."""
     marks: bool = True
-    """Whether the flag is marked at every row and figure that it is about; if not, only the trust box prints it."""
+    """Whether the flag is marked at every row and figure that it is about. If not, only the trust box prints it."""
     crossed_by: Literal["any", "unequal", "both"] = "any"
     """Which comparisons cross the flag. `any`: those with a recipe of the flag; `unequal`: those of two recipes whose
-    `values` differ; `both`: those of two recipes of the flag, which are one in effect."""
+    `values` differ; `both`: those of two recipes of the flag, which are one recipe in effect."""
     values: Mapping[str, Value] = field(default_factory=dict, hash=False)
-    """For `unequal`: the values that must be the same, by the hash of every recipe that has one."""
+    """If `crossed_by` is `unequal`: the values that must be the same, by the hash of every recipe that has one."""
     tolerance: float = 0.0
-    """For `unequal`: numbers may differ by this share of the larger one."""
+    """If `crossed_by` is `unequal`: numbers may differ by this share of the larger number."""
 
     def touches(self, recipe_hash: str, tasks: frozenset[str]) -> bool:
         """Whether the flag is about a figure of that recipe that is made of these tasks."""
@@ -91,7 +91,7 @@ def alike(first: Value, second: Value, tolerance: float = 0.0) -> bool:
 
 
 def grouped(flags: Iterable[Flag]) -> list[Flag]:
-    """Join flags of one kind that differ in their parts alone. For printing; verdicts use the single flags."""
+    """Join flags that differ only in `parts`. For printing; verdicts use the single flags."""
     groups: list[list[Flag]] = []
     for flag in flags:
         group = next((group for group in groups if flag.parts and _differ_in_parts(group[0], flag)), None)
@@ -119,11 +119,11 @@ def _joined(flags: Sequence[Flag]) -> Flag:
 
 @dataclass(frozen=True)
 class Guard:
-    """An entry of `GUARDS`."""
+    """A guard: an entry of `GUARDS` that finds flags and words them."""
 
     name: str
     label: str
-    """Short text on what the guard looks at."""
+    """Short text on what the guard checks."""
     find: Callable[[Results], list[Flag]] | str
     """Function from the results to the guard's flags, or `"module:function"`."""
     words: Callable[[Results, Flag], str] | str
@@ -171,7 +171,7 @@ class Flags:
 
     all: tuple[Flag, ...]
     across: frozenset[str] = frozenset()
-    """Guards across which the reader chose to judge."""
+    """Names of guards whose flags the reader chose to ignore in verdicts (`--across`)."""
 
     def of_recipe(self, recipe_hash: str, tasks: frozenset[str]) -> tuple[Flag, ...]:
         """Return the flags to be marked at a figure of that recipe that is made of these tasks (`Quantity.parts`)."""
@@ -183,7 +183,7 @@ class Flags:
 
     @cached_property
     def forbidding(self) -> tuple[Flag, ...]:
-        """Flags that forbid verdicts, without those of guards across which the reader chose to judge."""
+        """Flags that forbid verdicts, without those of the guards in `across`."""
         return tuple(flag for flag in self.all if flag.blocks and flag.guard not in self.across)
 
 

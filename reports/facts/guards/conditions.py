@@ -18,9 +18,9 @@ from reports.ledger import Record
 from trainables.recipe import Recipe, keys
 
 STEPS_APART, TOKENS_APART = 0.05, 0.10
-"""Largest difference between two trained rows, as a share of the larger number."""
+"""Largest allowed difference of two trained recipes, in steps and in tokens, as a share of the larger number."""
 CODE = ("trainables", "plugins", "torch", "transformers")
-"""Versions in a record that decide scores: of this project's code, of plugins, and of the libraries that compute."""
+"""Versions in a record on which scores depend: of this project's code, of plugins, of the libraries that compute."""
 
 Condition = str | float | None
 Facts = dict[str, Any]
@@ -104,13 +104,13 @@ def precision(results: Results) -> list[Flag]:
 
 def streams(results: Results) -> list[Flag]:
     """Flag different numbers of workers that drew dropout, each from its own random stream. Without dropout the number
-    changes nothing but rounding. Older records have at most the number of workers."""
+    changes only rounding. For older records the number of workers is used instead."""
     drawn = {key: list(filter(_streams, records)) for key, records in _trained(results, results.recipes).items()}
     return _unequal(results, "streams", "streams", _by_seed({key: own for key, own in drawn.items() if own}, _streams))
 
 
 def _budget(results: Results, key: str, apart: float) -> list[Flag]:
-    """Flag a training count that is not about the same in all trained recipes."""
+    """Flag a count of training (`key`) that differs between trained recipes by more than the share `apart`."""
     counts = _by_seed(_trained(results, results.recipes), lambda record: _count(record.training.get(key)))
     return _unequal(results, key, key, counts, apart)
 
@@ -124,8 +124,8 @@ def _unequal(
     always_kept: bool = False,
     digests: bool = False,
 ) -> list[Flag]:
-    """A flag if not all trials have the same value, on the recipes that differ from the baseline. `digests`: values are
-    fingerprints, of which a reader only needs to see who differs."""
+    """Return a flag if not all trials have the same value; it is on the recipes that differ from the baseline.
+    `digests`: values are fingerprints, so that only the recipes that differ are listed."""
     values = {recipe: _together(of_seeds, tolerance) for recipe, of_seeds in by_seed.items()}
     by_recipe = {recipe: value for recipe, value in values.items() if value is not None}
     every = [value for of_seeds in by_seed.values() for value in of_seeds.values()]
@@ -150,10 +150,7 @@ def _unequal(
 
 
 def _together(of_seeds: Mapping[int, Condition], tolerance: float) -> Value:
-    """A recipe's value over its seeds: their mean, or each seed's value if these differ.
-
-    None if a seed's value is unknown, or if numbers are too far apart.
-    """
+    """Return a recipe's value over its seeds: the mean of numbers, or each seed's value if the seeds differ."""
     values = list(of_seeds.values())
     if None in values:
         return None
@@ -164,13 +161,13 @@ def _together(of_seeds: Mapping[int, Condition], tolerance: float) -> Value:
 
 
 def _ends(by_seed: Mapping[str, Mapping[int, Condition]], numbers: list[float]) -> Facts:
-    """The lowest and the highest number, each with the recipes that have it."""
+    """Return the lowest and the highest of the numbers, each with the recipes that have it."""
     ends = dict.fromkeys((min(numbers), max(numbers)))
     return {"ends": [(end, [recipe for recipe, own in by_seed.items() if end in own.values()]) for end in ends]}
 
 
 def _listing(by_recipe: Mapping[str, Value], usual: Value) -> Facts:
-    """The usual value, and every other one with the recipes that have it."""
+    """The usual value, and every other value with the recipes that have it."""
     by_value: dict[Value, list[str]] = {}
     for recipe, value in by_recipe.items():
         by_value.setdefault(value, []).append(recipe)
@@ -190,12 +187,12 @@ def _trained(results: Results, recipes: Mapping[str, list[Record]]) -> dict[str,
 
 
 def _by_seed(recipes: Mapping[str, list[Record]], of: Callable[[Record], Condition]) -> dict[str, dict[int, Condition]]:
-    """A value of every trial, by recipe and seed."""
+    """By recipe hash and seed, the value that `of` returns for every trial."""
     return {recipe: {record.seed: of(record) for record in records} for recipe, records in recipes.items()}
 
 
 def _groups(results: Results, same: Callable[[Recipe], object]) -> list[dict[str, list[Record]]]:
-    """The study's recipes, as their trials followed them, in groups for which `same` is equal."""
+    """The study's recipes in groups: `same`, of the recipe that the trials followed, is equal within a group."""
     groups: dict[object, dict[str, list[Record]]] = {}
     for recipe, records in results.recipes.items():
         groups.setdefault(same(results.followed[recipe]), {})[recipe] = records
@@ -221,7 +218,7 @@ def _code(record: Record) -> str | None:
 
 
 def _streams(record: Record) -> str | None:
-    """As a name: any other number counts as different, however near."""
+    """The number of random streams, as text: any other number then counts as different, however near."""
     workers = _count(record.training.get("streams") if "crew" in record.cost else record.cost.get("workers"))
     return None if workers is None else str(int(workers))
 

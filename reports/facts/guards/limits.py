@@ -10,7 +10,7 @@ from reports.facts.same_recipe import CAPS, CLOSE
 from reports.ledger import mean_measured
 
 HARDLY_REACHED_SHARE = 0.05
-"""A limit hardly binds if at most this share of the anchors reached it."""
+"""A limit on positives or negatives hardly binds if at most this share of the anchors reached it."""
 
 Limit = int | None
 
@@ -64,12 +64,12 @@ def _flag(kind: str, group: dict[str, tuple[Limit, float]], facts: dict[str, Any
 
 
 def _share_at(limit: int, mean: float) -> float:
-    """Largest share of the anchors that can reach the limit, given their mean; every anchor has at least one."""
+    """Largest share of anchors that can reach the limit if their mean number is `mean` and each has at least one."""
     return (mean - 1) / (limit - 1)
 
 
 def _same(measured: dict[str, tuple[Limit, float]]) -> list[dict[str, tuple[Limit, float]]]:
-    """Groups of recipes that measured the same under different limits."""
+    """Groups of recipes that measured the same although their limits differ."""
     groups: list[dict[str, tuple[Limit, float]]] = []
     for recipe, values in sorted(measured.items(), key=lambda item: item[1][1]):
         if groups and alike(next(iter(groups[-1].values()))[1], values[1], CLOSE):

@@ -20,14 +20,14 @@ FEW_SEEN, SEEN_ALIKE = 0.005, 0.001
 """Seen test items hardly affect gains if every recipe saw a share below `FEW_SEEN` of a task's items, and the shares of
 all trained recipes differ by less than `SEEN_ALIKE`."""
 COLLAPSED_COSINE = 0.99
-"""Mean cosine of two sentences (anisotropy) above which an encoder has collapsed."""
+"""An encoder has collapsed if the mean cosine of two sentences (anisotropy) is above this."""
 COLLAPSED_RANGE = 1e-3
-"""The cosines of a collapsed encoder have a smaller range than this."""
+"""An encoder has also collapsed if the range of all its cosines is smaller than this."""
 CHANCE_DISTANCE = 0.05
-"""An accuracy is suspicious within this distance, in points, from the published share of the largest class."""
+"""An accuracy is suspicious if it is this close, in points, to the published share of the largest class."""
 
 Exposure = Mapping[str, tuple[int, int] | None]
-"""By recipe, the numbers of a task's test items that were seen in training, and of all; None if unknown."""
+"""By recipe hash: how many of a task's test items were seen in training, and the number of all. None if unknown."""
 Degenerate = Literal["one class", "equal cosines", "constant cosines", "largest class"]
 """Problem of predictions. `constant cosines` is found by their correlation, `largest class` by the accuracy alone."""
 
@@ -83,7 +83,7 @@ def degenerate(results: Results) -> list[Flag]:
 
 
 def sizes(results: Results) -> list[Flag]:
-    """Flag numbers of test items that are not those of the predictions."""
+    """Flag records whose number of test items differs from the number of stored predictions."""
     others: list[tuple[Record, dict[str, Any]]] = []
     for record, task in _cells(results):
         answers, examples = results.predictions.of_task(record, task), record.scores[task].get("examples")
@@ -141,7 +141,7 @@ def _tested(record: Record, task: str) -> bool:
 
 
 def _no_predictions(results: Results, recipes: Sequence[str], tasks: frozenset[str]) -> Flag:
-    """`tasks` is empty if all tested tasks lack predictions. For a broken file, the flag has the reader's error."""
+    """Flag recipes without predictions for `tasks` (empty: for all tested tasks), with the error of a broken file."""
     keys = [record.key for recipe in recipes for record in results.recipes[recipe]]
     problem = next((problem for key in keys if (problem := results.predictions.problems.get(key))), None)
     facts = {"tasks": sorted(tasks), "problem": problem}
@@ -149,7 +149,7 @@ def _no_predictions(results: Results, recipes: Sequence[str], tasks: frozenset[s
 
 
 def _farthest(results: Results, record: Record, task: str) -> dict[str, Any]:
-    """The task's number that differs most from the number computed from the predictions."""
+    """Return the score of the task that differs most from its value recomputed from predictions, with both values."""
     scores, again = record.scores[task], results.predictions.recomputed(record, task)
     away = {
         name: math.inf if value is None else abs(scores[name] - value)
@@ -178,7 +178,7 @@ def _other_items(results: Results) -> list[Flag]:
 
 
 def _degenerate(results: Results, record: Record, task: str) -> Degenerate | None:
-    """The certain problem of a task's predictions, if any."""
+    """Return the problem of a task's predictions if there surely is one, else None."""
     answers, kind = results.predictions.of_task(record, task), kind_of(task)
     if answers is not None:
         span = np.ptp(answers.predicted) if np.ptp(answers.gold) > 0 else math.inf
@@ -191,7 +191,7 @@ def _degenerate(results: Results, record: Record, task: str) -> Degenerate | Non
 
 
 def _of_largest_class(results: Results, record: Record, task: str) -> float | None:
-    """The accuracy, if no predictions were kept and it is close to the share of the task's largest class."""
+    """Return the accuracy if no predictions were kept and it is close to the share of the largest class; else None."""
     kind, chance = kind_of(task), TASKS[task].chance
     accuracy = record.scores[task].get(kind.chance)
     answers = results.predictions.of_task(record, task)
@@ -201,7 +201,7 @@ def _of_largest_class(results: Results, record: Record, task: str) -> float | No
 
 
 def _has_collapsed(results: Results, record: Record) -> bool:
-    """Whether all sentences get nearly the same vector: by the geometry, or by all stored cosines."""
+    """Whether all sentences get nearly the same vector, by `record.geometry` or by all stored cosines."""
     if (record.geometry.get("anisotropy") or 0.0) > COLLAPSED_COSINE:
         return True
     tasks = [task for task in record.scores if task in TASKS and kind_of(task).predicted == "cosines"]
@@ -211,7 +211,7 @@ def _has_collapsed(results: Results, record: Record) -> bool:
 
 
 def _collapsed(results: Results, collapsed: dict[str, list[Record]]) -> Flag:
-    """One flag for all encoders that have collapsed; it is about every score."""
+    """Return one flag, on every score, for all encoders that have collapsed."""
     cosines = [record.geometry.get("anisotropy") for records in collapsed.values() for record in records]
     some_seeds = any(len(records) < len(results.recipes[recipe]) for recipe, records in collapsed.items())
     lowest = min((value for value in cosines if value is not None), default=None)
@@ -219,7 +219,7 @@ def _collapsed(results: Results, collapsed: dict[str, list[Record]]) -> Flag:
 
 
 def _exposed(by_task: Mapping[str, Exposure], little: bool) -> Flag:
-    """A flag on the test items of these tasks that training saw; `little` if gains are hardly affected."""
+    """Return the flag on test items that training saw. `little`: gains are hardly affected."""
     shares = {
         task: [_share(counts) for counts in exposure.values() if counts and counts[0]]
         for task, exposure in by_task.items()
@@ -234,7 +234,7 @@ def _exposed(by_task: Mapping[str, Exposure], little: bool) -> Flag:
 
 
 def _unequal_shares(by_task: Mapping[str, Exposure]) -> Iterator[Flag]:
-    """A flag for each task of whose test items recipes saw different shares, or unknown ones."""
+    """Yield a flag for each task if recipes saw different, or unknown, shares of its test items in training."""
     for task, exposure in by_task.items():
         values = {recipe: None if counts is None else 1 - _share(counts) for recipe, counts in exposure.items()}
         shares = [value for value in values.values() if value is not None] or [1.0]
@@ -255,7 +255,7 @@ def _hardly_matters(exposure: Exposure, trained: list[str]) -> bool:
 
 
 def _exposure(records: list[Record], task: str) -> tuple[int, int] | None:
-    """Numbers of the task's test items seen in training (the most under any seed) and of all; None if unknown."""
+    """Return how many of the task's test items training saw (most under any seed), and of how many; None if unknown."""
     counts = [record.data_read.get("overlap", {}).get(task) for record in records]
     if not counts or None in counts:
         return None
@@ -271,5 +271,5 @@ def _recipes(records: Iterable[tuple[Record, object]]) -> frozenset[str]:
 
 
 def _with_dev(tasks: Iterable[str]) -> frozenset[str]:
-    """The tasks' test items and their development items."""
+    """Return the names of the tasks' test items (`TASK`) and development items (`dev.TASK`)."""
     return frozenset(part for task in tasks for part in (task, f"dev.{task}"))

@@ -38,8 +38,8 @@ def seeds(results: Results) -> list[Flag]:
 def copies(results: Results) -> list[Flag]:
     """Flag different recipes with the same scores under a seed: one recipe in effect, or a copied trial.
 
-    Recipes that are one in effect (by limits that never bind, say) train to the same loss and agree under every common
-    seed. Then only a comparison of the two is worthless. Otherwise one of them is a copy, and neither can be judged.
+    Recipes that are one in effect, as by limits that never bind, train to the same loss and agree under all common
+    seeds. Then only a comparison of the two is worthless. Otherwise one of them is a copy, and neither can be judged.
     """
     alike, copied = results.shared_trials
     return [
@@ -61,7 +61,7 @@ def untrained(results: Results) -> list[Flag]:
 
 
 def _untrained(records: list[Record], trained: bool) -> tuple[str, str, int] | None:
-    """The flag's kind, the name of the adapter or of the first parameter, and the number of parameters."""
+    """Return the flag's kind, the adapter or the first untrained parameter, and the number of parameters; or None."""
     adapter = records[0].recipe["encoder.adapter"]
     fresh = dict.fromkeys(name for trial in records for name in trial.data.get("encoder", {}).get("fresh", []))
     if trained:
