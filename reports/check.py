@@ -26,17 +26,17 @@ from trainables.errors import UserError
 REPORT_FORM = "md"
 REPORT = FORMATS[REPORT_FORM].file
 EXACT = 1e-6
-"""Largest difference, in points, between two computations of one number."""
+"""Largest allowed difference, in points, between a stored number and the same number computed again."""
 _ACROSS = re.compile(r"Judged all the same, as `+ ?--across ([\w-]+)")
-"""Matches the guards that a report was told to ignore (`reports/sections/trust.py`)."""
+"""Finds in a report the guards that it was told to ignore (the line is written by `reports/sections/trust.py`)."""
 
 
 def check(results: Path, sentences: Path | None = None) -> list[str]:
     """Return every problem as a sentence that names the place and both numbers; empty if there is none.
 
-    The report is written again in the formats of the folder, with the same guards ignored. `sentences` is as in
-    `write_report`; without it the page's sentences are not checked. Raise `UserError` if the folder is not a study's,
-    or if no trial is finished.
+    The report is written again in the formats that the folder has, with the same guards ignored. `sentences` is the
+    SentEval folder of `write_report`; without it the sentences in the page are not checked. Raise `UserError` if the
+    folder is not a study's, or if no trial is finished.
     """
     read = Results.load(results)
     aside = (f"The record {name} was set aside: {reason}." for name, reason in read.set_aside.items())
@@ -76,7 +76,7 @@ def _name(results: Results, record: Record) -> str:
 
 
 def _written(results: Path, sentences: Path | None) -> list[str]:
-    """Compare every file of a newly written report with the file in the folder."""
+    """Return the differences between a newly written report and the files of the report in the folder."""
     path = results / REPORT
     if not path.is_file():
         return [f"{results} holds no {REPORT}; `{report_command(results)}` writes one."]

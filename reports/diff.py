@@ -29,11 +29,11 @@ from trainables.registry import load
 from trainables.senteval.tasks import TASKS, kind_of
 
 SETTINGS = ("space", "scale", "search", "trials", "seeds", "across")
-"""Fields of a study's description that are compared, besides the base recipe."""
+"""Fields of `study.json` that are compared, besides the base recipe."""
 DATA = ("corpus", "senteval", "encoder")
-"""Data of which a record has a fingerprint."""
+"""Kinds of data whose fingerprints are compared."""
 CONDITIONS = ("code", "data", "encoder", "steps", "tokens", "hardware", "precision")
-"""The guards that check conditions which must be the same for two rows."""
+"""Guards of conditions, such as code and steps, that two trials must share if their scores are to be compared."""
 
 
 def diff(a: Path, b: Path) -> str:
@@ -64,8 +64,8 @@ def diff(a: Path, b: Path) -> str:
 
 
 def _read(folder: Path) -> tuple[Results, dict[str, str]]:
-    """Return a study and the kinds of its tasks. The figures are computed now, because the next study may use the same
-    names for other tasks and goals."""
+    """Return the results of a study, and the kind of each task in them. The figures are computed now, because the next
+    study may use the same names for other tasks and goals."""
     results = Results.load(folder)
     tasks = {task for record in [*results.of_all_trials] for task in record.scores}.union(
         *(figure.tasks for figure in results.figures)
@@ -88,7 +88,7 @@ def _settings(first: Results, second: Results) -> Iterator[list[str]]:
 
 
 def _conditions(first: Results, second: Results) -> Iterator[list[str]]:
-    """Compare the conditions of all records. Several values are listed; a missing value is `unknown`."""
+    """Yield a line for each version, machine and data fingerprint that differs, with its values in both studies."""
     packages = sorted({name for results in (first, second) for r in results.records for name in r.versions})
     conditions: list[tuple[str, Callable[[Record], Any]]] = [
         *((f"version of {text(name)}", lambda record, name=name: record.versions.get(name)) for name in packages),
@@ -111,7 +111,7 @@ def _several(values: Iterable[Any]) -> str:
 
 
 def _rows(first: Results, second: Results) -> list[Block]:
-    """Return a table for each figure that both studies have."""
+    """Write a table of the row comparisons for each figure that both studies have."""
     mine, other = _row_samples(first), _row_samples(second)
     boards = [board.quantity for board in Findings.of(first).boards]
     figures = {at: figure for figure in boards for label in first.asked_rows if (at := (figure, label)) in mine}
@@ -149,7 +149,7 @@ def _rows(first: Results, second: Results) -> list[Block]:
 
 
 def _row_samples(results: Results) -> dict[tuple[Quantity, str], tuple[str, Sample]]:
-    """Map figure and label of each row in the boards to the recipe's hash and the sample."""
+    """Map the figure and label of each row in the boards to the hash of its recipe and its sample."""
     return {
         (board.quantity, row.name): (row.recipe_hash, row.sample)
         for board in Findings.of(results).boards
@@ -159,7 +159,7 @@ def _row_samples(results: Results) -> dict[tuple[Quantity, str], tuple[str, Samp
 
 
 def _condition_guards(first: Results, second: Results, label: str) -> list[str]:
-    """Return the guards that distinguish the row's trials in the two studies, as if they were two rows of one study."""
+    """Return the guards of conditions that differ between the row's trials in the two studies."""
     if first.protocol != second.protocol:
         return ["protocol"]
     both = {"first": first.of_row(label), "second": second.of_row(label)}
@@ -179,8 +179,7 @@ def _condition_guards(first: Results, second: Results, label: str) -> list[str]:
 
 
 def _flagged_guards(recipes: Sequence[tuple[Results, str]], figure: Quantity) -> list[str]:
-    """Return the guards whose flags forbid verdicts on the row in either study, without those that
-    `_condition_guards` checks."""
+    """Return the guards outside `CONDITIONS` whose flags forbid verdicts on the row in either study."""
     guards = [
         flag.guard
         for results, recipe in recipes

@@ -21,37 +21,38 @@ from reports.words.markdown import DASH
 
 MARKUP = (".html", ".svg")
 COORDINATE_TOLERANCE = 0.01
-"""Largest difference of coordinates, in a picture's points, that rounding may cause."""
+"""Largest allowed difference between two coordinates, in a picture's points. Rounding may cause it."""
 FULL_PRECISION_LENGTH = 15
 """Numbers with at least this many characters are written with all of their digits."""
 MAX_SHOWN_LENGTH = 120
-"""Characters of a piece that a message shows."""
+"""Largest number of characters that a message shows of a line, tag or text."""
 _VALUE = re.compile(rf"(?:(?<![\w.])[+-])?\d+(?:,\d{{3}})*(?:\.\d+)?|{DASH}")
 _RULE = set("|-: ")
-"""Characters of the line below a table's head. Its length depends on the widths of the numbers."""
+"""Characters of the rule below the head of a markdown table. The rule's length depends on the widths of the numbers."""
 _PLACE = re.compile(r'(?<=\s)(?:d|x|y|x1|x2|y1|y2|width|height|points|transform|viewBox)="([^"]*)"')
-"""An attribute that holds coordinates."""
+"""Finds attributes that hold coordinates."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 _NAME = re.compile(r'(?<=\sid=")[^"]+|(?<=href="#)[^"]+|(?<=url\(#)[^)]+')
 _DATA = '<script type="application/json"'
 _NOT_COMPARED = ("sentences", "notes")
-"""Entries of the page's data that are skipped if no sentences are given to write the page again."""
+"""Entries of the page's data that are not compared unless the page was written again with the same sentences."""
 
 
 @dataclass(frozen=True)
 class _Piece:
     where: str
-    """The place in messages: `, line 3 (Rows)`."""
+    """The position as messages name it: `, line 3 (Rows)`."""
     words: str
     shape: str
-    """The words without numbers, and without spaces and rules, which depend on the numbers' widths."""
+    """The words without numbers, spaces and rules. Pieces of equal shape may differ only in numbers."""
     row: str = ""
-    """The first cell, if this is a line of a table."""
+    """The first cell if the piece is a line of a table; otherwise empty."""
     places: tuple[float, ...] = ()
 
 
 def differences(stored: str, again: str, name: str, sentences: bool = False) -> Iterator[str]:
-    """Yield differences as sentences. `sentences`: whether to compare the sentences in a page's data."""
+    """Yield a sentence for each difference between the stored text and the newly written text `again` of the file
+    `name`. `sentences`: whether to compare the sentences in a page's data."""
     drawn, moved = name.endswith(MARKUP), False
     old, new = ([*(_of_markup(text, sentences) if drawn else _of_text(text))] for text in (stored, again))
     for kind, firsts, seconds in _matched(old, new):
@@ -71,7 +72,7 @@ def differences(stored: str, again: str, name: str, sentences: bool = False) -> 
 
 
 def _matched(old: Sequence[_Piece], new: Sequence[_Piece]) -> Iterator[tuple[str, Sequence[_Piece], Sequence[_Piece]]]:
-    """Pair the pieces of both files. The slow matching is used only between a common start and a common end."""
+    """Pair the pieces of both files. The slow matching is used only between their common start and their common end."""
     pairs = [*zip(old, new, strict=False)], [*zip(reversed(old), reversed(new), strict=False)]
     begin, end = (sum(1 for _ in takewhile(lambda pair: pair[0].shape == pair[1].shape, own)) for own in pairs)
     end = min(end, len(old) - begin, len(new) - begin)
@@ -84,14 +85,14 @@ def _matched(old: Sequence[_Piece], new: Sequence[_Piece]) -> Iterator[tuple[str
 
 
 def _numbers(where: str, first: str, second: str) -> Iterator[str]:
-    """Compare the numbers in two pieces of the same shape."""
+    """Yield a sentence for each number that differs between two pieces of the same shape."""
     for mine, other in zip(_VALUE.findall(first), _VALUE.findall(second), strict=True):
         if mine != other and not _rounded_alike(mine, other):
             yield f"{where} says {mine}, but the folder gives {other}."
 
 
 def _rounded_alike(mine: str, other: str) -> bool:
-    """Return whether long numbers agree in all but the last digits, which machines round differently."""
+    """Return whether two long numbers agree in all but the last digits, which machines round differently."""
     if min(len(mine), len(other)) < FULL_PRECISION_LENGTH or DASH in (mine, other):
         return False
     first, second = (float(number.replace(",", "")) for number in (mine, other))
@@ -109,7 +110,7 @@ def _short(piece: _Piece) -> str:
 
 
 def _of_text(text: str) -> Iterator[_Piece]:
-    """Yield the lines that are not empty, each with the heading above it."""
+    """Yield a piece for each line that is not empty, with the heading above the line."""
     heading = ""
     for number, line in enumerate(text.splitlines(), start=1):
         heading = f" ({line.lstrip('# ')})" if line.startswith("#") else heading
@@ -126,7 +127,7 @@ def _of_text(text: str) -> Iterator[_Piece]:
 
 
 def _of_markup(text: str, sentences: bool) -> Iterator[_Piece]:
-    """Yield the tags and the texts between them, whatever the nesting of elements."""
+    """Yield a piece for each tag and for each text between tags, without regard to the nesting of elements."""
     names: dict[str, int] = {}
     named = _NAME.sub(lambda name: f"name {names.setdefault(name[0], len(names))}", text)
     line, before = 1, ""
@@ -144,7 +145,7 @@ def _of_markup(text: str, sentences: bool) -> Iterator[_Piece]:
 
 
 def _entries(data: str, sentences: bool) -> Iterator[str]:
-    """Yield a line for each value of the page's data; the text itself if it is no JSON."""
+    """Yield a line for each value of the page's data, which is JSON; yield `data` itself if it is not JSON."""
     try:
         content = json.loads(data)
     except (ValueError, RecursionError):

@@ -1,8 +1,8 @@
-"""One row's model as a folder of its own, with a card that says what it is worth.
+"""Exports the model of one row as a folder of its own, with a model card that states how reliable its scores are.
 
     export(Path("results/scl_ablation"), "3palln-lambda1.0-SCL", Path("my-model"))
 
-The folder is what `SentenceTransformer("my-model")` loads, and can be put on the hub as it is.
+`SentenceTransformer("my-model")` loads the folder, and the folder can be uploaded to the Hugging Face hub unchanged.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ from trainables.recipe import SCENES, SCENES_ENCODER
 from trainables.senteval.tasks import TASKS, kind_of
 
 NORMAL = 1.96
-"""An interval at 95 % reaches so many standard errors to both sides; a test set has hundreds of items."""
+"""Standard errors from the centre of a 95 % interval to each end: a normal quantile, as test sets have many items."""
 LICENCES = {
     "stanfordnlp/snli": "CC BY-SA 4.0",
     "nyu-mll/multi_nli": "OANC's, CC BY 3.0 and CC BY-SA 3.0, by genre",
     SCENES: "made by this project: Apache-2.0",
     SCENES_ENCODER: "made by this project: Apache-2.0",
 }
-"""Of what is trained on or from, by its name on the hub."""
+"""Licences of data sets and encoders, by their name on the hub or in this project."""
 
 
 def export(
     results: Path, row: str, folder: Path | None = None, fetch: Callable[[str], object] = lambda name: None
 ) -> Path:
-    """Copy the model of the row's best seed, of the finals' if it has such, into `folder`, and give it a card.
+    """Copy the model of a row's best seed into `folder`, write its model card, and return the folder's absolute path.
 
-    `row` is a row's label, a recipe's name, such as `#17`, or hash, or `soup`, the average to ship. Without `folder`
-    the model goes into `RESULTS/export/HASH-SEED`. `fetch` brings a model that is kept elsewhere. Returns the folder,
-    as an absolute path. `UserError` for a row that is not there, one without a saved model (it says how to get one),
-    and a folder that is not empty.
+    `row` is a row's label, a recipe's name (such as `#17`) or hash, or `soup` for the average to ship. If the recipe
+    was in the finals, the best of its fresh seeds is taken. Default of `folder`: `RESULTS/export/HASH-SEED`. `fetch`
+    copies a model that is stored elsewhere into the results. Raise `UserError` for an unknown row, for a row without a
+    saved model (the message states how to get one), and for a folder that is not empty.
     """
     read = Results.load(results)
     records = _best_first(read, row)
@@ -82,8 +82,8 @@ def export(
 
 
 def _without_links(results: Path, checkpoint: str) -> Path:
-    """The model's folder. `UserError` where a link in it, or on the way to it, leads elsewhere: the folder may be a
-    stranger's, and what is exported is passed on."""
+    """Return the model's folder. Raise `UserError` if it contains a link, or if its path leads out of the results
+    folder: the results may be a stranger's, and users pass exported models on."""
     source = results / checkpoint
     linked = not source.resolve().is_relative_to(results.resolve()) or any(p.is_symlink() for p in source.rglob("*"))
     if linked:
@@ -92,7 +92,7 @@ def _without_links(results: Path, checkpoint: str) -> Path:
 
 
 def _best_first(results: Results, row: str) -> list[Record]:
-    """The row's trials by what the study looked for."""
+    """Return the finished trials of a row or recipe, sorted by the study's goals, the best first."""
     of_row = results.trials_of(results.info.row_hashes.get(row) or "")
     records = of_row or _of_name(results, row) or _soup(results, row)
     if not records and row not in results.asked_rows:
@@ -107,13 +107,13 @@ def _best_first(results: Results, row: str) -> list[Record]:
 
 
 def _soup(results: Results, name: str) -> list[Record]:
-    """The soup to ship, where it is asked for and there is one."""
+    """Return the record of the soup to ship if `name` asks for it and the answer has one; otherwise an empty list."""
     averaged = Answer.of(results).averaged if name == SHIPPED else None
     return [record for record in results.soups if averaged and record.checkpoint == averaged]
 
 
 def _of_name(results: Results, name: str) -> list[Record]:
-    """By a recipe's hash or name, or the number of an explored one; those of the finals, too."""
+    """Return the finished trials of the recipe with this hash, name or number (`#17`), also those of finals."""
     for recipe_hash in {record.recipe_hash: None for record in results.of_all_trials}:
         label = name_of(results, recipe_hash)
         if name in {recipe_hash, label} or (label.startswith("#") and name == label.partition(" ")[0]):
@@ -139,7 +139,7 @@ def _how_to_keep(results: Results, row: str, records: list[Record]) -> str:
 
 
 def card(results: Results, record: Record) -> str:
-    """The trial's own card, with what the study knows besides: intervals, doubts, licences, what the paper printed."""
+    """Return the model's card: the one that every trained model has, then intervals, doubts and licences."""
     own = model_card(record.recipe, results.evaluation, record.seed, record.scores, record.data_read, record.training)
     head, body = own.split("\n---\n", 1)
     row = results.labels.get(record.recipe_hash)
@@ -157,7 +157,7 @@ def card(results: Results, record: Record) -> str:
 
 
 def _tests(record: Record) -> Iterator[tuple[str, str, float]]:
-    """Task, number and value of the number that stands for each task."""
+    """Yield each task with the name and the value of its main number."""
     for task, numbers in record.scores.items():
         metric = TASKS[task].metric if task in TASKS else ""
         value = numbers.get(metric)
@@ -166,7 +166,7 @@ def _tests(record: Record) -> Iterator[tuple[str, str, float]]:
 
 
 def _metadata(results: Results, record: Record) -> list[str]:
-    """What the hub reads: the licence and every task's score."""
+    """Return the metadata lines that the hub reads: the licence, and the main score of each task."""
     lines = [
         "license: other",
         "license_link: README.md",
@@ -190,7 +190,7 @@ def _metadata(results: Results, record: Record) -> list[str]:
 
 
 def _intervals(results: Results, row: str | None, record: Record) -> Iterator[Block]:
-    """This model's scores with intervals over test items; the row's means over seeds, and its gains."""
+    """Yield this model's scores with intervals over test items, and its recipe's means over seeds and gains."""
     what = f"the row {code(row)}" if row else f"the explored recipe {code(name_of(results, record.recipe_hash))}"
     lines = []
     for task, metric, value in _tests(record):
@@ -244,7 +244,7 @@ def _doubts(results: Results, record: Record) -> Iterator[Block]:
 
 
 def _published(results: Results, row: str | None) -> Iterator[Block]:
-    """That a printed figure is not this model's; nothing where none is printed."""
+    """Yield a warning that the row's published numbers are of the authors' model; nothing if none are published."""
     if row is None or not any(results.space.row(row).published.values()):
         return
     changed = ", ".join(code(difference.key) for difference in results.differences)
@@ -260,7 +260,7 @@ def _published(results: Results, row: str | None) -> Iterator[Block]:
 
 
 def _licences(record: Record) -> Iterator[str]:
-    """What is known of the licences of what the model is made of."""
+    """Yield a sentence on each licence that is known: of the encoder, of the training data and of SentEval's data."""
     yield _licence("The encoder that it was trained from", str(record.recipe["encoder.name"]))
     source = record.data.get("corpus", {}).get("source") or record.recipe.get("corpus.nli")
     for part in str(source).split(","):
@@ -276,7 +276,7 @@ def _licence(what: str, name: str) -> str:
 
 
 def _stated(readme: Path) -> str | None:
-    """The licence in the head of a local model's card."""
+    """Return the licence that a local model's card has in its metadata; None if there is none."""
     if not readme.is_file():
         return None
     header = re.match(r"---\n.*?^license: *(\S+)", readme.read_text(encoding="utf-8", errors="replace"), re.S | re.M)

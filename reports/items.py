@@ -1,5 +1,5 @@
-"""Test items that the picked recipe mended or broke: `python -m reports RESULTS --items TASK`. For own tasks the report
-shows some of them. The texts are read from the user's own files each time."""
+"""Lists the test items that the picked recipe mended or broke: `python -m reports RESULTS --items TASK`. For the user's
+own tasks the report shows some of these items. The texts are read from the user's own files each time."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ from trainables.recipe import SCENES
 from trainables.senteval.tasks import TASKS, kind_of
 
 MAX_SHOWN_ITEMS, MAX_TEXT_LENGTH = 20, 100
-"""Largest number of items of each kind that the console shows, and largest number of characters of each text."""
+"""`MAX_SHOWN_ITEMS`: how many mended, and how many broken, items the console shows at most. `MAX_TEXT_LENGTH`: largest
+number of characters shown of a text."""
 EQUAL_WITHIN = 1e-9
-"""Points of the gain below which an item has not changed."""
+"""An item that changes the gain by less than this, in points, counts as unchanged."""
 HALF = 0.5
 """An item counts as right if more than this share of a recipe's seeds are right, as wrong if fewer are. If exactly half
 are right it counts as neither, and as no change."""
@@ -41,61 +42,61 @@ class Item:
     item: int
     """Position of the item in the task's files, from 1."""
     change: float
-    """Contribution to the gain, in points."""
+    """The item's contribution to the gain, in points."""
     before: float | None
-    """Share of the seeds that are right. For a number that is a mean over items: the item's score, at most 1. Otherwise
+    """Share of seeds that were right. For a number that is a mean over items: the item's score, at most 1. Else
     None."""
     after: float | None
     text: str | None
-    """None if the texts are not available."""
+    """The item's text; None if the texts are not available."""
     label: str | None = None
     """Name of the right class; None if classes have no names, or if the texts are not available."""
     guesses: tuple[str, str] | None = None
     """Names of the classes answered before and now: the label if most seeds are right, otherwise the most frequent
-    wrong answer. None as for `label`."""
+    wrong answer. None if `label` is None."""
 
 
 @dataclass(frozen=True)
 class LabelChange:
-    """Changes in the items of one label."""
+    """Changes in the items whose right class is one label."""
 
     label: str
     items: int
     before: float
-    """Share of right answers, the mean over seeds."""
+    """Share of right answers before, the mean over seeds."""
     after: float
 
     @property
     def moved(self) -> float:
-        """Change in the number of right answers, without its sign."""
+        """Absolute change in the number of right answers."""
         return self.items * abs(self.after - self.before)
 
 
 @dataclass(frozen=True)
 class Items:
-    """Changes in the answers to a task's test items."""
+    """How one recipe changes the answers to a task's test items, compared with another recipe."""
 
     task: str
     number: str
     recipe: str
     """Name of the picked recipe; of the base settings if these are to be used, or if no recipe was picked."""
     over: str
-    """What the recipe is compared with: `base` or `encoder`."""
+    """The recipe that answered before: `base` (the base settings) or `encoder` (the untrained encoder)."""
     items: int
     gain: float
-    """Gain in points of the number, the mean over seeds."""
+    """Gain in points of the task's number, the mean over seeds."""
     mended: tuple[Item, ...]
-    """If answers are right or wrong: items that most seeds have right now and most had wrong before. Otherwise: items
-    that add to the gain. The largest change comes first."""
+    """If answers are right or wrong: items that most seeds answered wrongly before and most answer rightly now.
+    Otherwise: items that add to the gain. The largest change comes first."""
     broke: tuple[Item, ...]
     no_texts: str = ""
     """Why the texts are not available; empty if they are."""
     labels: tuple[LabelChange, ...] = ()
-    """Sorted by class; empty if classes have no names."""
+    """Changes by label, in the order of the classes; empty if classes have no names."""
 
     @property
     def right_or_wrong(self) -> bool:
-        """Whether answers to the task are right or wrong."""
+        """Whether each answer to the task is either right or wrong."""
         return kind_of(self.task).predicted == "classes"
 
     @property
@@ -164,7 +165,7 @@ class Items:
         return dict(rounded(self))
 
     def as_text(self) -> str:
-        """Return the text for a console."""
+        """Return the lists of changed items as text for a console."""
         verbs = ("mended", "broke") if self.right_or_wrong else ("better for", "worse for")
         over = REFERENCE_NAMES[self.over]
         compared = f"{self.task}: {self.recipe} against {over}, {signed(self.gain)} points of {self.number}"
@@ -201,7 +202,7 @@ def _table(items: Sequence[Item], texts: bool) -> str:
 
 
 def class_columns(items: Sequence[Item]) -> tuple[str, ...]:
-    """Return the heads of the columns of `classes_of`; empty if classes have no names."""
+    """Return the column heads for the values that `classes_of` returns; empty if classes have no names."""
     return ("label", "guess before", "guess now") if all(item.label is not None for item in items) else ()
 
 
@@ -221,11 +222,11 @@ class _ItemAnswers:
     """A recipe's answers to a task's items, over the seeds that its figure counts."""
 
     named: str
-    """A digest of the items' texts; empty in older files."""
+    """A digest of the task's texts; empty in older files."""
     value: float
     moves: np.ndarray  # (items,) effect of each item on the number, in points
     adds_up: bool
-    """Whether `moves` are what each item adds to the number: then they sum up to `value`, not to 0."""
+    """Whether `moves` are shares of the number, which sum up to `value`; otherwise influences, which sum up to 0."""
     own: np.ndarray | None  # (items,) score of each item, as in `Item.before`
     answered: np.ndarray | None  # (items,) the right class if most seeds answer it, else the most frequent wrong
     # one; None if answers are no classes
@@ -274,7 +275,7 @@ def _by_label(classes: Sequence[str], before: _ItemAnswers, after: _ItemAnswers)
 
 
 def _most_frequent(answers: Sequence[np.ndarray], right: np.ndarray) -> np.ndarray:  # (items,)
-    """Return the most frequent wrong answer to each item, or the right one. Ties go to the first class."""
+    """Return each item's most frequent wrong answer; its right class if none is wrong. Ties go to the first class."""
     from scipy.stats import mode
 
     wrong = np.where(np.array(answers) == right, np.nan, np.array(answers, dtype=float))
@@ -285,7 +286,7 @@ def _most_frequent(answers: Sequence[np.ndarray], right: np.ndarray) -> np.ndarr
 
 
 def changed_positions(before: np.ndarray, after: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # each: (items,)
-    """Return the positions of mended and of broken items, from the shares of seeds that were right."""
+    """Return the positions of mended and of broken items. The arguments are the shares of seeds that are right."""
     was, now = np.sign(before - HALF), np.sign(after - HALF)
     return np.flatnonzero((was < 0) & (now > 0)), np.flatnonzero((was > 0) & (now < 0))
 
@@ -296,7 +297,7 @@ def of_own_data(task: str) -> bool:
 
 
 def _texts(results: Results, task: str, named: str, folder: Path | None) -> tuple[list[str], tuple[str, ...], str]:
-    """Return the items' texts in order and the names of classes, and why they are not available, empty if they are."""
+    """Return the items' texts in order, the names of the classes, and the reason if the texts are not available."""
     place = folder or Path(results.evaluation.senteval)
     if folder is None and not of_own_data(task) and str(place) == SCENES:
         return [], (), "no texts: the task is of the built-in corpus; name its SentEval folder with --sentences FOLDER"

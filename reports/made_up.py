@@ -1,4 +1,4 @@
-"""Made-up predictions for tests: of a few items a task, with scores that are exactly those of the predictions."""
+"""Makes up predictions for tests: a few items for each task, with scores that follow exactly from the predictions."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from trainables.senteval.kinds.relatedness import REGRESSED
 from trainables.senteval.tasks import TASKS, Task
 
 ITEMS = 60
-"""Items of a task. With this number the classes, folds and sub-corpora of SentEval's tasks are of equal sizes."""
+"""Items of each task. With this number the classes, folds and sub-corpora of SentEval's tasks are of equal sizes."""
 SHARED = 0.8
-"""Share of a prediction's error that is the item's own, the same under every recipe."""
+"""Share of a prediction's error that depends on the item alone and is the same under every recipe."""
 STEPS = 10
-"""Steps of the search for predictions that give a score."""
+"""Steps of the search for predictions that have a given score."""
 Arrays = dict[str, np.ndarray]
 
 VERSIONS = {"trainables": "aaaa1111", "torch": "2.13.0", "transformers": "5.23.0"}
-"""Versions that made-up trials ran."""
+"""Versions of code and packages in the records of made-up trials."""
 DATA = {
     "corpus": {"source": "scenes", "pairs": 12000, "fingerprint": "abc123"},
     "senteval": {"source": "scenes", "fingerprint": "def456"},
     "encoder": {"name": "scenes-small", "fingerprint": "789abc", "fresh": []},
 }
-"""Data that every made-up trial read, as in its record."""
+"""Description of the data in the record of every made-up trial."""
 
 
 def with_predictions(
     scores: Mapping[str, Mapping[str, Any]], recipe_hash: str, seed: int
 ) -> tuple[dict[str, dict[str, Any]], Arrays]:
-    """Return scores close to the given ones, and the arrays of predictions from which they follow exactly.
+    """Return scores close to the given ones, and arrays of predictions from which the returned scores follow exactly.
 
     Arrays are named as in a file of predictions: `TASK`, `gold.TASK`, `parts.TASK`, `regressed.TASK`, `items.TASK`.
-    Tasks without test scores, and retrieval, have none. Results are cached: they take long to make, and repeat.
+    Retrieval tasks and tasks without test scores have no arrays. Results are cached, as they are slow to make.
     """
     return copy.deepcopy(_made(json.dumps(scores), tuple(TASKS[name] for name in scores), recipe_hash, seed))
 
@@ -68,12 +68,13 @@ def _made(
 
 
 def _of_task(task: Task) -> np.random.Generator:
-    """Return a random generator that is the same for every trial."""
+    """Return a random generator that depends on the task alone, so that it is the same for every trial."""
     return np.random.default_rng(zlib.crc32(task.name.encode()))
 
 
 def _classes(task: Task, numbers: Mapping[str, Any], chance: np.random.Generator, arrays: Arrays) -> dict[str, float]:
-    """Make as many of the easiest items right as the accuracy needs; the other items get the next class."""
+    """Add predicted classes to `arrays` and return their scores. As many of the easiest items are right as the accuracy
+    in `numbers` needs; the other items get the next class."""
     fixed, classes = _of_task(task), max(2, len(task.labels))
     gold = fixed.permutation(np.arange(ITEMS) % classes)
     ease = SHARED * fixed.standard_normal(ITEMS) + (1 - SHARED**2) ** 0.5 * chance.standard_normal(ITEMS)
@@ -85,7 +86,7 @@ def _classes(task: Task, numbers: Mapping[str, Any], chance: np.random.Generator
 
 
 def _pairs(task: Task, numbers: Mapping[str, Any], chance: np.random.Generator, arrays: Arrays) -> dict[str, float]:
-    """Make cosines, and outputs of a regressor, that agree with the gold scores as closely as the numbers need."""
+    """Add cosines and a regressor's outputs to `arrays`, and return their scores, which come close to `numbers`."""
     fixed = _of_task(task)
     gold = fixed.uniform(0, 5, ITEMS).round(2)
     own = fixed.standard_normal(ITEMS)
@@ -118,7 +119,7 @@ def _pairs(task: Task, numbers: Mapping[str, Any], chance: np.random.Generator, 
 
 
 def _numbers(task: Task, answers: Answers, stored: Mapping[str, Any]) -> dict[str, float]:
-    """Return those of the stored numbers that follow from the answers, in the stored order."""
+    """Compute again those stored numbers that follow from the answers; return them in the stored order."""
     scored = KINDS[task.kind].numbers(task, answers, None)
     return {name: value for name in stored if stored[name] is not None and (value := scored.get(name)) is not None}
 

@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 FOLDER = "mteb"
-"""Folder in the results, with a folder `HASH-SEED` for each trial and in it a file for each task."""
+"""Folder in the results for files of `mteb`. It has a folder `HASH-SEED` for each trial, with a file for each task."""
 MODEL_META = "model_meta.json"
 """File with metadata of a model, under the name that `mteb` expects if results are submitted."""
 SPLITS = ("test", "dev", "validation")
-"""A task's score is that of the first of these splits that the task has."""
+"""The score of a task is its score on the first of these splits that the task has."""
 
 
 def tasks_of(names: Sequence[str]) -> list[Any]:
-    """Return the tasks of these names from the package; the name of a benchmark gives all of its tasks.
+    """Return the `mteb` tasks of these names. The name of a benchmark gives all of its tasks.
 
     Raise `UserError` if the package is missing or has no task or benchmark of a name. Nothing is loaded from the hub.
     """
@@ -81,7 +81,7 @@ def score(place: ResultsLocation, tasks: Sequence[Any]) -> None:
 
 
 def _tasks(mteb: Any, name: str) -> list[Any]:
-    """Return the task of that name, or the tasks of the benchmark."""
+    """Return a list with the task of that name, or the tasks of the benchmark of that name."""
     with suppress(KeyError):
         return [mteb.get_task(name)]
     with suppress(KeyError):
@@ -96,8 +96,8 @@ def _tasks(mteb: Any, name: str) -> list[Any]:
 def kept_models(
     results: Results, fetch: Callable[[str], object] = lambda name: None
 ) -> Iterator[tuple[str, Record, str]]:
-    """Yield the name, the best trial with a kept model and the model's place, for rows, then finalists. `fetch` copies
-    a model's folder to this machine."""
+    """Yield the recipe's name, the best trial with a kept model, and the place of that model: for rows, then for
+    finalists. `fetch` copies a model's folder to this machine."""
     finals = results.info.finals
     recipes = [*results.labels, *(finals.finalists if finals else ()), *(finals.hashes if finals else ())]
     for recipe_hash in dict.fromkeys(recipes):
@@ -111,7 +111,7 @@ def kept_models(
 
 
 def _source(folder: Path, record: Record) -> str | None:
-    """Return the folder of the trial's model; for an untrained encoder its name."""
+    """Return the folder of the trial's model, or the encoder's name if the trial scored it untrained."""
     if record.checkpoint is not None:
         return str(folder / record.checkpoint) if (folder / record.checkpoint).is_dir() else None
     whole = record.recipe["encoder.kind"] == "pipeline" or record.data.get("encoder", {}).get("whole")
@@ -124,7 +124,7 @@ def file_of(folder: Path, record: Record, task: str) -> Path:
 
 
 def kept_scores(folder: Path, record: Record) -> dict[str, float]:
-    """Return the main score of each task that the model was scored on, in %, the mean over the task's subsets."""
+    """Return the main score, in %, of each task that the model was scored on: the mean over the task's subsets."""
     scores = {}
     for file in sorted((folder / FOLDER / record.key).glob("*.json")):
         if file.name == MODEL_META:
@@ -168,7 +168,7 @@ def metadata(model: SentenceTransformer, record: Record) -> dict[str, Any]:
 
 
 def _embedding_parameters(model: SentenceTransformer) -> int | None:
-    """Return the number of parameters of the largest embedding table, that of the tokens; None if there is no table."""
+    """Return the number of parameters of the largest embedding table, which is that of the tokens; None without one."""
     from torch import nn
 
     tables = [module.weight.numel() for module in model.modules() if isinstance(module, nn.Embedding | nn.EmbeddingBag)]

@@ -54,7 +54,7 @@ def write_report(
 def write_unrecorded(
     folder: Path, formats: Sequence[str], *, across: Sequence[str] = (), sentences: Path | None = None
 ) -> Results:
-    """Write the report without recording a look, for scratch copies; return the results it was made of."""
+    """Write the report as `write_report` does, but without recording a look; return the results it was made of."""
     chosen = [FORMATS[name] for name in formats]
     results = Results.load(folder)
     if across:
@@ -72,7 +72,7 @@ def write_unrecorded(
 
 @contextlib.contextmanager
 def scratch_copy(results: Path) -> Iterator[Path]:
-    """Make a temporary folder of the same name, with the study's code and links to everything that no report writes.
+    """Yield a temporary folder of the same name, with the study's code and links to everything that no report writes.
     Raise `UserError` for code that is a link."""
     code = StudyInfo.load(results).code(results)
     left_out = {SPACE_FILE, PLUGINS, *report_files()}

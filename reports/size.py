@@ -50,7 +50,7 @@ WRITTEN = ("md", "html")
 
 @dataclass(frozen=True)
 class SizeBudget:
-    """The largest loss in points, or the largest size of a million vectors in bytes. The other field is None."""
+    """The limit on the size: the largest loss in points, or the most bytes of a million vectors. The other is None."""
 
     loss: float | None = None
     bytes: float | None = None
@@ -69,31 +69,32 @@ class SizeBudget:
 
 @dataclass(frozen=True)
 class ScoredSize:
-    """The scores of one size."""
+    """The scores of the model with embeddings of one size."""
 
     variant: Variant
     test: Sample
     dev: Sample | None
-    """Development scores; None if there are none."""
+    """Development scores; None if the tasks have none."""
 
     @property
     def bytes(self) -> int:
-        """Bytes of a million vectors."""
+        """Bytes that a million vectors of this size take."""
         return self.variant.size * MILLION
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The size that fits a budget."""
+    """The size that a budget chooses."""
 
     sized: ScoredSize | None
-    """None if no size is shown to be within the budget."""
+    """The chosen size; None if no smaller size is shown to be within the budget."""
     loss_bound: float
-    """Upper bound of its loss in points, at 95 %. Without a size: the bound of the first size that was tried."""
+    """Upper bound, at 95 %, of that size's loss in points. Without a size: the bound of the first size tried."""
 
 
 def sample_of(result: SentEvalResult, figure: Quantity) -> Sample | None:
-    """Return a figure of one scored model with the effects of its items; None if a part of the figure is missing."""
+    """Return a figure of one model as a sample with the effects of its items; None if a part of the figure is
+    missing."""
     value = figure.of(result.tasks)
     if value is None:
         return None
@@ -115,7 +116,7 @@ def sample_of(result: SentEvalResult, figure: Quantity) -> Sample | None:
 
 
 def development_figure(figure: Quantity) -> Quantity | None:
-    """Return the figure on development parts; None if one of its numbers has no such part."""
+    """Return the same figure on development splits; None if one of its numbers has no development score."""
     if not all(name.startswith("test_") for _, name in figure.weights):
         return None
     weights = {(task, name.replace("test_", "dev_", 1)): weight for (task, name), weight in figure.weights.items()}
@@ -123,9 +124,10 @@ def development_figure(figure: Quantity) -> Quantity | None:
 
 
 def loss_bound(whole: Sample, smaller: Sample) -> float:
-    """Return the upper bound of the loss in points, one-sided at 95 %, from two samples of the same items.
+    """Return the upper bound, one-sided at 95 %, of the loss in points from `whole` to `smaller`, two samples of the
+    same items.
 
-    If no item differs, it is the largest share of differing items that these items might miss.
+    If no item differs, the bound is the largest share of differing items that a sample of this size may miss.
     """
     if not pairable(whole, smaller) or whole.effect is None or smaller.effect is None:
         raise ValueError("the two are not of the same items")
@@ -156,8 +158,8 @@ def choose_size(sizes: Sequence[ScoredSize], budget: SizeBudget) -> Choice:
 
 
 def _candidate_sizes(smaller: Sequence[ScoredSize]) -> list[ScoredSize]:
-    """Return the sizes to judge, the largest first: those on the Pareto front of bytes and development score. Without
-    such scores: those of full width, with coarser numbers only."""
+    """Return the sizes to judge, the largest first. These are the sizes on the Pareto front of bytes and development
+    score or, without development scores, the sizes of full width, which differ in the precision of numbers alone."""
     if all(sized.dev for sized in smaller):
         values = np.array([[-sized.bytes, sized.dev.mean] for sized in smaller if sized.dev])
         tried = [smaller[place] for place in on_front(values)]
@@ -190,7 +192,7 @@ def write(place: ResultsLocation, budget: SizeBudget | None, formats: Sequence[s
 
 
 def model_to_ship(results: Results, place: ResultsLocation) -> Record:
-    """Return the trial or soup whose kept model is the one to use. Raise `UserError` if no model was kept."""
+    """Return the trial or soup to use whose model was kept, else the next best. Raise `UserError` if none was kept."""
     answer = Answer.of(results)
     averaged = [record for record in results.soups if answer.averaged and record.checkpoint == answer.averaged]
     first = [answer.to_train.recipe] if answer.to_train else []
@@ -223,7 +225,7 @@ def score_sizes(results: Results, record: Record, figure: Quantity) -> list[Scor
 def blocks_of(
     results: Results, record: Record, figure: Quantity, sizes: Sequence[ScoredSize], budget: SizeBudget | None
 ) -> Iterator[Block]:
-    """Yield the answer, the table and the picture."""
+    """Yield the page's blocks: the recommended size, the table of sizes and their picture."""
     whole = sizes[0]
     front = {int(place) for place in on_front(np.array([[-sized.bytes, sized.test.mean] for sized in sizes]))}
     if budget is not None:
@@ -264,7 +266,7 @@ def blocks_of(
 
 
 def choice_in_words(choice: Choice, budget: SizeBudget, sizes: Sequence[ScoredSize]) -> str:
-    """Return the size to use, in a sentence."""
+    """Return a sentence on the size to use, or on why none is within the budget."""
     if choice.sized is None:
         return (
             f"Nothing smaller than {megabytes(sizes[0].bytes)} a million is shown to lose at most {budget.loss:g} "
@@ -278,5 +280,5 @@ def choice_in_words(choice: Choice, budget: SizeBudget, sizes: Sequence[ScoredSi
 
 
 def megabytes(size: float) -> str:
-    """Return a number of bytes as `1,536 MB`."""
+    """Return a number of bytes in words: `1,536 MB`."""
     return f"{size / 1e6:,.0f} MB"

@@ -43,9 +43,9 @@ SPACE = "scl_ablation"
 
 
 def make_study(folder: Path, *, rows: int = 2, seeds: int = 2) -> Results:
-    """Make a results folder with `rows` rows of a registered space, each under `seeds` seeds.
+    """Make a results folder with `rows` rows of a registered space, each under `seeds` seeds, and return its results.
 
-    Scores and predictions are made up, of 60 items a task. The scores are exactly those of the predictions.
+    Scores and predictions are made up, of 60 items a task. The scores follow exactly from the predictions.
     """
     shutil.copytree(_made(rows, seeds).name, folder, dirs_exist_ok=True)
     return Results.load(folder)
@@ -53,7 +53,7 @@ def make_study(folder: Path, *, rows: int = 2, seeds: int = 2) -> Results:
 
 @functools.cache
 def _made(rows: int, seeds: int) -> tempfile.TemporaryDirectory[str]:
-    """Make such a folder once, to be copied: hundreds of tests need it, and making predictions is slow."""
+    """Make a folder of `make_study` once, to be copied: hundreds of tests need it, and making predictions is slow."""
     made = tempfile.TemporaryDirectory()
     folder = Path(made.name)
     space = load_space(SPACE)
@@ -86,13 +86,13 @@ def _made(rows: int, seeds: int) -> tempfile.TemporaryDirectory[str]:
 
 
 def made_record(recipe: dict[str, Any], recipe_hash: str, seed: int, status: Any = "finished", **parts: Any) -> Record:
-    """Return a record with one evaluation, or with none if it is pruned. `parts`: fields of either."""
+    """Return a record with one evaluation; with none if `status` is `pruned`. `parts`: fields of either."""
     evaluations = [] if status == "pruned" else [Evaluation("full", {})]
     return changed(Record(recipe, recipe_hash, seed, status, evaluations), **parts)
 
 
 def changed(record: Record, **parts: Any) -> Record:
-    """Return the record with some fields replaced. Fields of an evaluation are replaced in the latest one."""
+    """Return the record with the fields in `parts` replaced, those of an evaluation in the latest evaluation."""
     of_evaluation: dict[str, Any] = {
         name: parts.pop(name) for name in ("protocol", "scores", "geometry", "predictions") if name in parts
     }
@@ -106,7 +106,7 @@ def changed(record: Record, **parts: Any) -> Record:
 
 
 def write_trial(folder: Path, record: Record) -> Record:
-    """Write a record into a results folder, with predictions, and scores that are exactly those of the predictions."""
+    """Write a record and made-up predictions into a results folder; return the record with the scores of these."""
     scores, arrays = with_predictions(record.scores, record.recipe_hash, record.seed)
     name = f"{PREDICTIONS}/{record.key}.npz"
     content = io.BytesIO()
@@ -118,7 +118,7 @@ def write_trial(folder: Path, record: Record) -> Record:
 
 
 class SectionContract:
-    """Tests of a section. Inherit this class, and give the section as the fixture `section`."""
+    """Tests that every section must pass. Inherit this class, and give your section as the fixture `section`."""
 
     @pytest.fixture
     def section(self) -> Section:
@@ -167,13 +167,14 @@ class SectionContract:
 
 @functools.lru_cache(maxsize=1)
 def _read_again(folder: Path) -> Results:
-    """Load the study a second time, for all sections that are compared with it."""
+    """Load the study in this folder a second time. Cached, because every section is compared with it."""
     return Results.load(folder)
 
 
 @functools.lru_cache(maxsize=2)
 def _reported(changes: int, rows: int, seeds: int) -> tuple[Results, str]:
-    """Return a made-up study and its report. `changes` (`Registry.changes`) separates sets of registered sections."""
+    """Return a made-up study and its report. `changes` (`Registry.changes`) distinguishes sets of registered sections
+    in the cache."""
     folder = Path(_temporary().name) / f"{changes}-{rows}-{seeds}"
     made = make_study(folder, rows=rows, seeds=seeds)
     return made, write_report(folder).read_text(encoding="utf-8")
@@ -204,7 +205,7 @@ KINDS: tuple[Block, ...] = (
 
 
 class FormatContract:
-    """Tests of a format. Inherit this class, and give the format as the fixture `form`."""
+    """Tests that every format must pass. Inherit this class, and give your format as the fixture `form`."""
 
     @pytest.fixture
     def form(self) -> Format:

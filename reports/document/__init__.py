@@ -30,7 +30,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Bullets:
-    """A list. Without items it is left out."""
+    """A bulleted list. Without items it is left out of the report."""
 
     items: Sequence[str]
 
@@ -66,7 +66,7 @@ class DataTable:
 
     @property
     def markdown(self) -> str:
-        """The table with columns of equal widths, so that the text itself can be read."""
+        """The table as markdown with columns of equal widths, readable as plain text."""
         lines = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in (self.head, *self.rows)]
         widths = [max(3, *map(len, column)) for column in zip(*lines, strict=True)]
         rule = ["-" * width if n < self.left else "-" * (width - 1) + ":" for n, width in enumerate(widths)]
@@ -80,15 +80,15 @@ class DataTable:
 
 @dataclass(frozen=True)
 class Picture:
-    """A file in a subfolder of the results folder."""
+    """A picture that was written to a file in a subfolder of the results folder."""
 
     path: Path
     title: str
-    """Plain text, not markdown."""
+    """The title as plain text, not markdown."""
 
     @property
     def name(self) -> str:
-        """Path within the results folder."""
+        """Path of the file within the results folder."""
         return f"{self.path.parent.name}/{self.path.name}"
 
     @property
@@ -98,7 +98,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class SideBySide:
-    """Small pictures in a row. Without pictures the block is left out."""
+    """Small pictures side by side. Without pictures the block is left out."""
 
     pictures: Sequence[Picture]
 
@@ -111,7 +111,7 @@ class SideBySide:
 
 
 Block: TypeAlias = str | Heading | Bullets | CodeBlock | DataTable | Picture | SideBySide
-"""A string is a paragraph; an empty one is left out."""
+"""A block of a report. A string is a paragraph; an empty one is left out."""
 
 
 def markdown(blocks: Iterable[Block]) -> str:
@@ -121,11 +121,11 @@ def markdown(blocks: Iterable[Block]) -> str:
 
 @dataclass(frozen=True)
 class WrittenSection:
-    """A section of a report after it was written."""
+    """A section of a report with its blocks written."""
 
     name: str
     heading: str
-    """Empty for the text directly below the title."""
+    """The section's heading; empty for the text directly below the report's title."""
     blocks: Sequence[Block]
     folded: bool
     """Whether the section is in the appendix."""

@@ -1,4 +1,4 @@
-"""Converts the markdown of paragraphs and cells to HTML and to plain words. HTML in it is treated as text."""
+"""Converts inline markdown, as in paragraphs and cells, to HTML and to plain text. HTML tags in it become text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PARSER.add_render_rule("image", lambda renderer, tokens, n, *_: f"<em>{escape(t
 
 
 def paragraphs(words: str) -> str:
-    """Return a string of a report as HTML: usually one paragraph, or any other blocks in its markdown."""
+    """Return a paragraph block as HTML. Its markdown may also have several paragraphs or a list."""
     return _PARSER.render(words)
 
 
@@ -22,7 +22,7 @@ def as_html(words: str) -> str:
 
 
 def plain(words: str) -> str:
-    """Return inline markdown without its marks."""
+    """Return inline markdown as plain text."""
     [line] = _PARSER.parseInline(words)
     breaks = ("softbreak", "hardbreak")
     return "".join(" " if token.type in breaks else token.content for token in line.children or [])

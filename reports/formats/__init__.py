@@ -22,26 +22,26 @@ from trainables.registry import Registry, load
 
 @dataclass(frozen=True)
 class Document:
-    """A report before it is written in a format."""
+    """The content of a report, before a format writes it."""
 
     results: Results
     title: str
-    """Plain text, not markdown."""
+    """The title as plain text, not markdown."""
     sections: tuple[WrittenSection, ...]
-    """In order. Their pictures are in the results folder."""
+    """The sections with content, in order. Their pictures are in the results folder."""
     sentences: Path | None = None
     """A SentEval data folder whose sentences the page may show; None: the page shows items by number."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """A format of the report."""
+    """A format in which reports are written."""
 
     name: str
     file: str
-    """The file or folder to write, within the results folder."""
+    """Name of the file or folder that the format writes in the results folder."""
     writer: Callable[[Document, Path], None] | str
-    """The function that writes a document to that path, or `"module:function"`."""
+    """The function that writes a document to a path, or its place as `"module:function"`."""
 
     def write(self, document: Document) -> Path:
         """Write the document into its results folder and return the path."""
@@ -51,7 +51,7 @@ class Format:
 
 
 def write_markdown(document: Document, path: Path) -> None:
-    """Write the markdown of all sections; folded ones follow under their own heading."""
+    """Write all sections as markdown. Sections of the appendix follow the others, under a heading of the appendix."""
     body = [section.markdown for section in document.sections if not section.folded]
     appendix = [section.markdown for section in document.sections if section.folded]
     parts = [f"# {text(document.title)}", *body, *(["# Appendix", *appendix] if appendix else [])]

@@ -1,4 +1,4 @@
-"""`report.json`: the report's content as data: the answer, rows, explored recipes, claims, intervals, costs."""
+"""`report.json`: the content of a report as data (the answer, rows, explored recipes, claims, intervals and costs)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trainables.files import write_whole
 
 
 def write(document: Document, path: Path) -> None:
-    """Write the data as JSON; docs/answer.md describes the fields."""
+    """Write the content as a JSON object; docs/answer.md describes its fields."""
     results = document.results
     content = {
         "title": document.title,
@@ -39,7 +39,7 @@ def _section(section: WrittenSection) -> dict[str, Any]:
 
 
 def _recipe(results: Results, recipe_hash: str) -> dict[str, Any]:
-    """Return a row or an explored recipe, with means over its seeds."""
+    """Return a row or explored recipe as a JSON object, with means over its seeds."""
     records = results.recipes[recipe_hash]
     goals = {goal.name: results.goal(records, goal) for goal in results.measured_goals}
     figures = {figure.name: results.of_figure(records, figure) for figure in results.figures}

@@ -24,13 +24,13 @@ from trainables.files import write_whole
 
 FILES = Path(__file__).parent
 MAIN = "rows"
-"""The section whose tables can be filtered, and whose rows can be compared."""
+"""Name of the section with the table of rows, which a reader can filter and whose rows can be compared."""
 MIN_SORTABLE_ROWS = 3
-"""Fewest rows of a table that can be sorted."""
+"""Fewest rows with which a table can be sorted."""
 CARDS = frozenset({"finals", "changed", MAIN})
-"""Sections whose tables a narrow screen shows as cards, each number with its column's name, so that none scrolls."""
+"""Sections whose table rows become cards on a narrow screen: numbers below each other, each with its column's name."""
 WIDE_POINTS = 440.0
-"""A picture wider than this many points would be too small on a narrow screen, so it scrolls in a box."""
+"""A picture wider than this many points scrolls in a box on a narrow screen, where it would be too small as a whole."""
 
 
 def write(document: Document, path: Path) -> None:
@@ -39,7 +39,7 @@ def write(document: Document, path: Path) -> None:
 
 
 def page(document: Document) -> str:
-    """Return the whole page."""
+    """Return the whole HTML page."""
     style, script = ((FILES / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     policy = {
         "default-src": "'none'",
@@ -84,7 +84,7 @@ class _Pictures:
         self.count = 0
 
     def figure(self, pictures: Sequence[Picture]) -> str:
-        """Return pictures side by side, if the page has room."""
+        """Return the pictures as HTML, side by side if the page has room."""
         elements = "\n".join(map(self._element, pictures))
         return f"<figure>{elements}</figure>\n"
 
@@ -133,10 +133,10 @@ def _blocks(section: WrittenSection, title: str, pictures: _Pictures, rows: Mapp
 
 
 def _table(table: DataTable, caption: str, cards: bool, rows: Mapping[str, int]) -> str:
-    """Return a table in a scrolling box, with a caption, scopes of headings, classes for numbers, and sorting.
+    """Return a table as HTML, in a box that scrolls, with `caption`.
 
-    Rows whose first cell is empty belong to the row above, so tables with such rows cannot be sorted. Cells of cards
-    have their column's name. `rows` maps first cells to the numbers of rows in the page's data.
+    A row whose first cell is empty belongs to the row above, so a table with such a row cannot be sorted. If `cards`,
+    cells have their column's name. `rows` maps first cells to the numbers of rows in the page's data.
     """
     kinds = ["" if column < table.left else ' class="number"' for column in range(len(table.head))]
     names = [f' data-name="{escape(plain(words))}"' if cards else "" for words in table.head]
@@ -161,12 +161,12 @@ def _table(table: DataTable, caption: str, cards: bool, rows: Mapping[str, int])
 
 
 def _box(name: str) -> str:
-    """Return the start of a box that scrolls sideways if its content is wider than the page."""
+    """Return the start tag of a box that scrolls sideways if its content is wider than the page."""
     return f'<div class="box" role="region" aria-label="{name}" tabindex="0">'
 
 
 def _as_data(data: Any) -> str:
-    """Return JSON that cannot end the HTML element around it."""
+    """Return the data as JSON that cannot end the HTML element around it."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 

@@ -1,4 +1,4 @@
-"""The data for the page's script: recipes of rows, differences of each pair, and items that each row has right."""
+"""Data for the script of `report.html`: rows' recipes, gains of each row over each other, and right test items."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def page_data(document: Document) -> dict[str, Any]:
 
 
 def pairs(evidence: Evidence, labels: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
-    """Return the names of the boards' figures and of their tasks, and the differences of rows, pair by pair.
+    """Return the names of the boards' figures and of their tasks, and the differences between every two rows.
 
-    Pairs have the key `FIRST-SECOND`, the labels' numbers, and a list of `[gain, low, high, why]`, first minus second.
-    Unknown values are None; `why` is what forbids a verdict.
+    A pair of rows has the key `FIRST-SECOND`, their numbers in `labels`, and for each name `[gain, low, high, why]`,
+    first row minus second. Unknown values are None; `why` is what forbids a verdict.
     """
     figures = [*evidence.row_figures]
     figures += {name: part for figure in figures for name, part in figure.by_task().items()}.values()
@@ -88,7 +88,7 @@ def _row(results: Results, label: str, base: dict[str, Any]) -> dict[str, Any]:
 
 
 def _right(results: Results, records: list[Record], task: str) -> tuple[str, np.ndarray] | None:
-    """Return the name of the task's test items, and (items,) whether most seeds are right; None if unknown."""
+    """Return the name of the task's test items and whether most seeds are right, by item, (items,); None if unknown."""
     if task not in TASKS or kind_of(task).predicted != "classes":
         return None
     read = results.predictions
@@ -104,7 +104,7 @@ def _packed(items: str, right: np.ndarray) -> dict[str, Any]:
 
 
 def _sentences(rows: list[dict[str, Any]], folder: Path | None) -> tuple[dict[str, dict[str, str]], list[str]]:
-    """Return the texts of items that some rows have right and some wrong, and notes on missing texts."""
+    """Return the texts of items that some rows have right and some have wrong, and notes if texts are missing."""
     if folder is None:
         return {}, ["Items go by their number; the option --sentences FOLDER puts their sentences into this page."]
     if not folder.is_dir():

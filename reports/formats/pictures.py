@@ -11,17 +11,15 @@ _SHAPES = frozenset(
     {"svg", "g", "defs", "path", "rect", "circle", "ellipse", "line", "polyline", "polygon", "text", "tspan", "use"}
     | {"image", "clipPath", "marker", "pattern", "linearGradient", "radialGradient", "stop"}
 )
-"""Elements that a picture may have; all others are removed."""
+"""SVG elements that a picture may have; all others are removed."""
 _REFERENCE = re.compile(r"url\(#([\w.:-]+)\)")
 _JOINTS = {"stroke-linejoin": "round", "stroke-linecap": "butt"}
-"""Attributes that the style element of every picture sets for all shapes."""
+"""SVG attributes for all shapes, in place of the same settings in the style element of every picture."""
 
 
 def inline(path: Path, title: str, number: int) -> str:
-    """Return the picture as `<svg role="img">` with this title. Its ids contain the number, as a page has several.
-
-    Return an empty text if the file is missing or is no SVG.
-    """
+    """Return the picture as `<svg role="img">` with this title. `number` makes its ids unique within the page. Return
+    an empty text if the file is missing or is no SVG."""
     try:
         picture = Tree.fromstring(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, Tree.ParseError):
@@ -39,7 +37,7 @@ def inline(path: Path, title: str, number: int) -> str:
 
 
 def _clean(element: Tree.Element, prefix: str) -> None:
-    """Turn styles into attributes, add the prefix to ids, and remove elements that are no shapes."""
+    """Turn styles into attributes, add the prefix to ids, and remove elements outside `_SHAPES`."""
     for child in list(element):
         if str(child.tag).removeprefix(_SVG) in _SHAPES:
             _clean(child, prefix)

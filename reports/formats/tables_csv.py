@@ -15,7 +15,7 @@ from trainables.files import write_whole
 
 
 def write(document: Document, path: Path) -> None:
-    """Write all tables into the folder `path`, and delete tables of an earlier report."""
+    """Write all tables into the folder `path`, and delete the tables of an earlier report."""
     contents: dict[str, str] = {}
     for section in document.sections:
         tables = [block for block in section.blocks if isinstance(block, DataTable)]
@@ -35,6 +35,6 @@ def as_csv(table: DataTable) -> str:
 
 
 def _cell(words: str) -> str:
-    """Return a cell's words, in a form that no spreadsheet runs."""
+    """Return a cell's text without markdown, in a form that no spreadsheet runs as a formula."""
     words = plain(words).strip()
     return "" if words == DASH else escape_formula(words)

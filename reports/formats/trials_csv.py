@@ -45,10 +45,10 @@ def write_trials_csv(
     names: Mapping[str, str],
     goals: Sequence[Goal] = (),
 ) -> None:
-    """Write the whole file. `labels` maps recipe hashes to labels of rows, `names` to names of all recipes
-    (`reports.facts.recipe_names`). `goals`: the study's goals.
+    """Write a line for each trial. The columns are those of all lines, in the order of their first appearance.
 
-    The columns are those of all lines, in the order of their first appearance.
+    `labels` maps recipe hashes to labels of rows, `names` to names of all recipes (`reports.facts.recipe_names`).
+    `goals`: the study's goals.
     """
     lines = [_line(record, labels, names, goals) for record in records if record.status == "finished"]
     columns = list(dict.fromkeys(column for line in lines for column in line))
@@ -93,5 +93,5 @@ def _line(
 
 
 def _flat(prefix: str, values: Mapping[str, object]) -> dict[str, object]:
-    """Return numbers and words only; nested values do not fit in a cell."""
+    """Return the values with the prefix before their names, without nested values, which do not fit in a cell."""
     return {f"{prefix}.{name}": value for name, value in values.items() if not isinstance(value, dict | list)}

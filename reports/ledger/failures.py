@@ -17,7 +17,7 @@ class Failure:
     """A trial that could not run."""
 
     key: str = ""
-    """The trial's key. It is read from the file's name, as are `recipe_hash` and `seed`."""
+    """The trial's key. The key, `recipe_hash` and `seed` are read from the file's name."""
     recipe_hash: str = ""
     seed: int = 0
     name: str = ""
@@ -28,8 +28,8 @@ class Failure:
 
 
 def read_failures(results: Path) -> list[Failure]:
-    """Return all failures, sorted by key. Files whose names are no trial key are skipped. If a file cannot be read, its
-    failure has the error as the reason."""
+    """Return all failures, sorted by key. Files whose names are not trial keys are skipped. A file that cannot be read
+    gives a failure with the error as its reason."""
     return [_read(path) for path in sorted((results / FAILURES).glob("*.json")) if is_key(path.stem)]
 
 

@@ -1,10 +1,10 @@
 """The finals of a search: its best recipes again, under fresh seeds, and the recipes that they are compared with.
 
-A trial of the finals is like any other trial and has its own record. Its fresh seed distinguishes it from explored
-trials. A row whose result does not depend on the seed has one record, of seed 0. Before the finals, recipes may run on
-a part of the data: those scores decide which recipes are explored further, and count in no figure. After the finals
-come soups: the weights of the recipe to use are averaged over its fresh seeds, mixed with the untrained encoder, and
-scored. Last may come a learning curve: the recipe to use, trained on parts of the data under the finals' seeds.
+A trial of the finals has its own record like any other trial; its fresh seed distinguishes it from explored trials. A
+row whose result does not depend on the seed has one record, of seed 0. Before the finals, recipes may run on a part of
+the data. Those scores decide only which recipes are explored further. After the finals come soups: the weights of the
+recipe to use are averaged over its fresh seeds, mixed with the untrained encoder, and scored. Last may come a learning
+curve: the recipe to use, trained on parts of the data under the finals' seeds.
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ PART_SEED, FIRST_FRESH_SEED, FIRST_SOUP_SEED = 500_000, 1_000_000, 2_000_000
 finals. `FIRST_SOUP_SEED`: the smallest number that a soup's record has as its seed. All are larger than any seed of
 `--seeds`."""
 SHARE = "corpus.share"
-"""The key for the share of the data that is used. A part has all pairs of each of its texts. A smaller part is
+"""The recipe key for the share of the data that is used. A part has all pairs of each of its texts. A smaller part is
 contained in a larger one. The number of epochs stays the same."""
 
 CURVE_SHARES: Mapping[str, float] = MappingProxyType({"1/2": 0.5, "1/4": 0.25, "1/8": 0.125})
-"""Shares of the data that a learning curve trains on, the largest first, as a limit may end the curve. The trials on
-all of the data are those of the finals."""
+"""Shares of the data on which a learning curve trains. The largest comes first, because a limit may end the curve
+early. All of the data needs no further trial: the finals have trained on it."""
 
 
 TIE_MARGIN, MAX_TIME_RATIO = 0.3, 1.5
-"""For a search on parts of the data. Recipes within `TIE_MARGIN` points count as equally good. A recipe is passed over
-if its training takes more than `MAX_TIME_RATIO` times as long as that of a better or equally good recipe."""
+"""For a search on parts of the data. Recipes whose scores differ by at most `TIE_MARGIN` points count as equally good.
+A recipe is passed over if its training takes more than `MAX_TIME_RATIO` times as long as that of a better or equally
+good recipe."""
 
 SOUP_SHARES = (1.0, 0.75, 0.5, 0.25)
 """Weight of the trained model in a soup; the rest is the weight of the untrained encoder."""
@@ -43,10 +44,10 @@ SOUP_SHARES = (1.0, 0.75, 0.5, 0.25)
 
 @dataclass(frozen=True)
 class SoupVariant:
-    """One soup of a recipe."""
+    """One soup of a recipe: an average over its fresh seeds, mixed with the untrained encoder."""
 
     share: float
-    """One of `SOUP_SHARES`."""
+    """Weight of the trained models in the soup, one of `SOUP_SHARES`."""
     without: int | None = None
     """The fresh seed whose model is left out of the average; None: no model is left out."""
 
@@ -64,28 +65,28 @@ class SoupVariant:
 
 
 def fresh_seeds(count: int) -> range:
-    """Return the first `count` seeds of finals."""
+    """Return the first `count` fresh seeds, which the finals use."""
     return range(FIRST_FRESH_SEED, FIRST_FRESH_SEED + count)
 
 
 def is_fresh(seed: int) -> bool:
-    """Return whether this is a fresh seed, which no search has seen, or the seed of a soup of such models."""
+    """Return whether this is a fresh seed, which no search has seen, or the seed of a soup."""
     return seed >= FIRST_FRESH_SEED
 
 
 def is_soup(seed: int) -> bool:
-    """Return whether this is the seed of a soup."""
+    """Return whether this number is the seed of a soup's record."""
     return seed >= FIRST_SOUP_SEED
 
 
 def is_explored(seed: int) -> bool:
-    """Return whether this is a seed of `--seeds`. Tables are made of these trials, and searches learn from them."""
+    """Return whether this seed is one of `--seeds`. Tables are made of such trials, and searches learn from them."""
     return seed < PART_SEED
 
 
 def seed_in_words(seed: int) -> str:
-    """Return `seed 2`; `fresh seed 2` for finals, counted from 0; `seed 0` on a part of the data; or, for a soup,
-    `average, 25% untrained`, where 25 % is the weight of the untrained encoder."""
+    """Return a seed in words: `seed 2`; `fresh seed 2` in finals, counted from 0; `seed 0` on a part of the data. For a
+    soup return `average, 25% untrained`, where 25 % is the weight of the untrained encoder."""
     if seed == PART_SEED:
         return "seed 0"
     if is_soup(seed):
@@ -102,23 +103,23 @@ def part_name(share: float, whole: str) -> str:
 
 
 def share_in_words(share: float) -> str:
-    """Return `1/8 of the data`."""
+    """Return a share of the data in words: `1/8 of the data`."""
     return "all of the data" if share == 1 else f"{Fraction(share).limit_denominator(64)} of the data"
 
 
 @dataclass(frozen=True)
 class LearningCurve:
-    """The recipe to use, and the same recipe on parts of the data."""
+    """The recipes of a learning curve: the recipe to use on all of the data, and on parts of it."""
 
     whole: Hash | None = None
-    """The recipe to use, on all data; None until it is known, and if the answer is to train nothing."""
+    """The recipe to use; None until it is known, and if the answer is to train nothing."""
     parts: dict[str, Hash | None] = field(default_factory=dict)
     """Maps each name in `CURVE_SHARES` to the recipe on that part; None if the part is too small for the recipe."""
 
 
 @dataclass(frozen=True)
 class Finals:
-    """The plan of a study's finals."""
+    """The plan of a study's finals: their size, and the recipes in them."""
 
     recipes: Annotated[int, at_least(1)]
     """Number of finalists that were requested."""
@@ -132,12 +133,12 @@ class Finals:
     baseline: Hash | None = None
     """The space's baseline row; None if the space has none that can be run."""
     smaller: bool = False
-    """Whether there are fewer recipes and seeds than usual because a limit leaves no room for more."""
+    """Whether the finals have fewer recipes and seeds than usual because a limit leaves no room for more."""
     curve: LearningCurve | None = None
     """The learning curve after the finals; None if it was not requested."""
     chosen: bool = False
-    """Whether the finalists are decided; there are none if no recipe is above the base settings. Older files lack
-    this field."""
+    """Whether the finalists are decided; there are none if no recipe beats the base settings. Missing in older
+    files."""
 
     @property
     def hashes(self) -> set[str]:
@@ -149,9 +150,9 @@ class RecordGroups(NamedTuple):
     """The records of a study, grouped by purpose."""
 
     own: list[Record]
-    """Records of rows and explored recipes."""
+    """Records of rows and explored recipes on all of the data, under the seeds of `--seeds`."""
     finals: dict[str, list[Record]]
-    """Maps recipe hashes to the records of finals, sorted by seed."""
+    """Records of the trials of the finals, sorted by seed, by recipe hash."""
     parts: list[Record]
     """Records of trials on a part of the data."""
     soups: list[Record]

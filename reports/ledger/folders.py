@@ -9,39 +9,40 @@ from trainables.errors import UserError
 from trainables.typed_json import matching
 
 SCHEMA = 2
-"""Version of the files in a results folder, as `reports/ledger` reads and writes them; others are refused."""
+"""Version of the format of the files in a results folder. `reports/ledger` refuses files of another version."""
 STUDY = "study.json"
 """The request and state of the study."""
 LEDGER = "ledger"
-"""The records of finished trials, `KEY.json` each."""
+"""The records of finished trials, a file `KEY.json` for each trial."""
 FAILURES = "failures"
-"""The reasons why trials could not run, `KEY.json` each."""
+"""The reasons why trials could not run, a file `KEY.json` for each trial."""
 MODELS = "models"
-"""Trained models, a folder called KEY each."""
+"""Trained models, a folder `KEY` for each trial."""
 PREDICTIONS = "predictions"
-"""Predictions of trials and the gold labels, `KEY-EVALUATION.npz` each."""
+"""Predictions of trials with the right answers, a file `KEY-EVALUATION.npz` for each evaluation."""
 PLUGINS = "plugins"
 """Copies of the files given by `--plugin`."""
 PROGRESS = "progress.json"
 """The progress of a running study."""
 CURVES = "progress"
-"""The losses of trials, `KEY.jsonl` each."""
+"""Training losses, a file `KEY.jsonl` for each trial."""
 OWN_DATA = "data"
-"""The user's own data as prepared for the study, and the space that was made of them."""
+"""The user's own data as prepared for the study, and the space file made of them."""
 LOOKS = "looks"
-"""For each look, the time when a report first used these trials (`reports.facts.looks`), `DIGEST.json` each."""
+"""A file `DIGEST.json` for each look, that is, for each set of trials of which a report with verdicts was made. The
+file has the time of the first such report (`reports.facts.looks`)."""
 
 Hash = Annotated[str, matching(r"[0-9a-f]{1,64}", "the hash of a recipe")]
 PluginFile = Annotated[str, matching(r"(?!\.)[^/\0]+\.py", "the name of a Python file")]
 Place = Annotated[str, matching(r"(?!.*\.\.)[\w.-]+(/[\w.-]+)*", "a path within the results folder")]
-"""A path below the results folder; a report links to it."""
+"""A path within the results folder, to which a report may link."""
 
 TRAIN = "train"
-"""Checkpoints of unfinished trainings, two folders each."""
+"""Checkpoints of unfinished trainings, at most two folders for each."""
 POPULATIONS = "populations"
-"""A file for each unfinished population: which trials train together."""
+"""A file for each unfinished population. The file states which trials train together."""
 JOURNAL = "optuna.journal"
-"""The recipes that a search chose, and their scores."""
+"""Optuna's journal: the recipes that a search chose, and their scores."""
 LOCK = "study.lock"
 """The file that a running study locks, so that no other study writes to the folder."""
 
@@ -49,7 +50,7 @@ _KEY = re.compile(r"(?P<hash>[0-9a-f]{1,64})-(?P<seed>[0-9]{1,18})")
 
 
 def trial_key(recipe_hash: str, seed: int) -> str:
-    """Return the name of a trial's files: `0123456789ab-1`."""
+    """Return a trial's key, `0123456789ab-1`, which is part of the names of its files."""
     return f"{recipe_hash}-{seed}"
 
 

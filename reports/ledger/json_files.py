@@ -1,4 +1,4 @@
-"""Writes JSON files as a whole, and reads them with one clear message if they are broken."""
+"""Writes JSON files completely or not at all, and reads them with one clear message if they are broken."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ T = TypeVar("T")
 
 
 def write_json(path: Path, item: Any) -> None:
-    """Write a dataclass or a mapping as a JSON object, as a whole file. Numbers that are not finite become null."""
+    """Write a dataclass or mapping as a JSON object, completely or not at all. Numbers that are not finite become
+    null."""
     write_whole(path, json.dumps(plain(item), indent=1, allow_nan=False) + "\n")
 
 
@@ -42,10 +43,8 @@ def plain(value: Any, digits: int | None = None) -> Any:
 
 
 def read_whole(kind: type[T], path: Path, what: str) -> T:
-    """Read a dataclass and check its fields' types. Raise `UserError` that names the file and the field.
-
-    If the dataclass has a field `schema`, files with another schema than `SCHEMA` are refused.
-    """
+    """Read a dataclass from a JSON file and check its fields' types. For a broken file, or another `schema` than
+    `SCHEMA`, raise `UserError` with the path and the reason. `what` names the expected content in the message."""
     names = {item.name for item in dataclasses.fields(kind)}  # type: ignore[arg-type]
     try:
         check_plain(path)

@@ -20,7 +20,7 @@ from trainables.errors import UserError
 
 @dataclass(frozen=True)
 class StudyPlaces:
-    """The field `places` of `StudyInfo`, read without the other fields."""
+    """The field `places` of `study.json`, read without the other fields."""
 
     places: dict[str, str] = field(default_factory=dict)
 
@@ -28,8 +28,9 @@ class StudyPlaces:
 class Ledger:
     """A folder of records. Reading never changes the folder.
 
-    `scoring` states the evaluations that a study needs, of all trials or by recipe hash and seed. Then a trial is done
-    once its model has these evaluations, and `read` and `get` return only done trials, with these evaluations.
+    `scoring` states which evaluations a study needs: the same for all trials, or by recipe hash and seed. With
+    `scoring`, a trial is done once its model has these evaluations, and `read` and `get` return only done trials, with
+    these evaluations.
     """
 
     def __init__(self, folder: str | Path, scoring: Scoring | Callable[[str, int], Scoring] | None = None) -> None:
@@ -37,7 +38,7 @@ class Ledger:
         self._checked: dict[Path, tuple[tuple[int, int], Record]] = {}
 
     def path(self, recipe_hash: str, seed: int) -> Path:
-        """The path of that trial's record, whether or not the file exists."""
+        """Return the path of the trial's record, whether or not the file exists."""
         return self.folder / f"{trial_key(recipe_hash, seed)}.json"
 
     def write(self, record: Record) -> Path:
@@ -52,8 +53,8 @@ class Ledger:
         return [own for record in self.sift()[0] if (own := self._as_scored(record)) is not None]
 
     def sift(self) -> tuple[list[Record], dict[str, str]]:
-        """Return all valid records, sorted by recipe hash and seed. Return also what is wrong with each other
-        file, by file name.
+        """Return all valid records, sorted by recipe hash and seed, and what is wrong with each other file, by file
+        name.
 
         Invalid records are set aside: nothing counts them, and a study runs their trials again and replaces them.
         Unfinished `.tmp` files are skipped. A valid record is read again only after its file has changed.
@@ -70,7 +71,7 @@ class Ledger:
         return in_order, set_aside
 
     def _once_checked(self, path: Path) -> tuple[tuple[int, int], Record]:
-        """Return the record with the time and size of its file; raise `UserError` if the record is invalid."""
+        """Return a file's time and size, and the record in it. Raise `UserError` if the record is invalid."""
         try:
             status = path.stat()
         except OSError as error:
@@ -85,11 +86,11 @@ class Ledger:
         return read_whole(StudyPlaces, study, "a study's description").places if study.is_file() else {}
 
     def has(self, recipe_hash: str, seed: int) -> bool:
-        """Return whether that trial is done: its record exists, is valid, and has the evaluations needed."""
+        """Return whether the trial is done: its record is valid and has the evaluations that `scoring` needs."""
         return self.get(recipe_hash, seed) is not None
 
     def get(self, recipe_hash: str, seed: int) -> Record | None:
-        """Return the trial's record; None if there is no valid record, or if the trial is not done."""
+        """Return the trial's record; None if the trial is not done, or if it has no valid record."""
         path = self.path(recipe_hash, seed)
         if not path.is_file():
             return None

@@ -1,4 +1,4 @@
-"""The place of a study's results: a folder, or a URL with a working copy on this machine.
+"""Where a study's results are: in a folder, or at a URL with a working copy on this machine.
 
     place = open_location(text, default)
     place.pull()                   # nothing to do for a folder
@@ -45,15 +45,15 @@ files of use on one machine only (`tune` and `embeddings` are in older results).
 STALE_SECONDS = 300.0
 """An unfinished file older than this is a leftover of a dead process: writing a small file never takes so long."""
 FOLLOW_SECONDS = 10.0
-"""Seconds between two copies for a reader who follows a running study."""
+"""Seconds between two updates of the working copy for a reader who follows a running study."""
 RECENT_SECONDS = 60.0
-"""File times are too coarse to distinguish two versions that were written within this many seconds."""
+"""Two versions of a file that were written within this many seconds may have the same time and look equal."""
 _UNFINISHED = re.compile(r".+\.[0-9a-f]{8}\.tmp")
 
 
 @dataclass(frozen=True)
 class ResultsLocation:
-    """A study's results. Made by `open_location`."""
+    """Where a study's results are, with the methods to copy them. Made by `open_location`."""
 
     folder: Path
     """The results folder, or the working copy of `url`."""
@@ -61,11 +61,11 @@ class ResultsLocation:
     _lock: FileLock | None = field(default=None, repr=False, compare=False)
     """Lock of the working copy, held while this object exists."""
     _pushed: dict[str, tuple[int, int]] = field(default_factory=dict, repr=False, compare=False)
-    """Maps each small file to its time and size in the version that is at the URL."""
+    """Maps each small file to its time and size when it was last equal to the file at the URL."""
 
     @property
     def shown(self) -> str:
-        """The place as messages name it."""
+        """The folder or URL, as messages name it."""
         return self.url or str(self.folder)
 
     def address_of(self, name: str) -> str:
@@ -75,8 +75,8 @@ class ResultsLocation:
     def pull(self) -> None:
         """Make the working copy equal to the URL's content, without `LARGE_FOLDERS`.
 
-        Files that only the working copy has are removed: a killed process did not push them. Raise `UserError` if the
-        URL cannot be read, or if it is not empty and holds no study.
+        Files that only the working copy has are removed: they are from a process that was killed before it copied them.
+        Raise `UserError` if the URL cannot be read, or if it is not empty and holds no study.
         """
         if self.url is None:
             return
@@ -126,7 +126,7 @@ class ResultsLocation:
             self._push([path for path in _small_files(self.folder) if records not in path.parents])
 
     def add(self, name: str, text: str) -> None:
-        """Write a text file into a folder such as `models/KEY`, here or at the URL. Raise `UserError` on failure."""
+        """Write a text file into a folder such as `models/KEY`, local or at the URL. Raise `UserError` on failure."""
         path = writable_path(self.folder, name)
         with self._access("written"):
             if self.url is None or not _is_large(name) or path.parent.is_dir():
@@ -136,8 +136,7 @@ class ResultsLocation:
                 self._storage.add(within, file, text.encode())
 
     def fetch(self, name: str) -> bool:
-        """Copy a folder in one of `LARGE_FOLDERS`, such as `models/KEY`, into the working copy. Return False if there
-        is none."""
+        """Copy a folder such as `models/KEY` (see `LARGE_FOLDERS`) from the URL. Return False if it does not exist."""
         path = self.folder / checked_name(name)
         if self.url is None:
             return path.is_dir()
@@ -150,7 +149,7 @@ class ResultsLocation:
             threading.Thread(target=self._follow, daemon=True).start()
 
     def exists(self, name: str) -> bool:
-        """Return whether this file or folder exists."""
+        """Return whether this file or folder exists in the results."""
         if self.url is None or not _is_large(name):
             return (self.folder / checked_name(name)).exists()
         with self._access("read"):
@@ -208,7 +207,7 @@ class ResultsLocation:
         return {name: entry for name, entry in entries.items() if not is_unfinished(name) and not _stays(name)}
 
     def _clear(self, entries: Container[str]) -> None:
-        """Remove all files and empty folders from the working copy that are not in `entries`."""
+        """Remove from the working copy all empty folders, and all files that are not in `entries`."""
         self._pushed.clear()
         for root, folders, files in os.walk(self.folder, topdown=False):
             for name in files:
@@ -239,7 +238,7 @@ class ResultsLocation:
         self._pushed[name] = _state(path)
 
     def _push(self, paths: list[Path]) -> None:
-        """Copy those files that changed since the last copy."""
+        """Copy to the URL those of these files that changed since they were last copied."""
         changed: dict[str, tuple[int, int]] = {}
         for path in paths:
             with contextlib.suppress(FileNotFoundError):  # it was removed in the meantime
@@ -254,7 +253,7 @@ class ResultsLocation:
 
     @contextlib.contextmanager
     def _access(self, done: str) -> Iterator[None]:
-        """Turn an error of the URL or of this machine's disk into a `UserError` of one sentence."""
+        """Turn an error of the URL or this machine's disk into a `UserError` that a file or folder cannot be `done`."""
         try:
             yield
         except OSError as error:
@@ -264,10 +263,8 @@ class ResultsLocation:
 
 
 def open_location(text: str | Path | None, default: Path) -> ResultsLocation:
-    """Return the place that the user named by `--results`; `default` if it is None.
-
-    Raise `UserError` for a URL of an unsupported kind, a missing bucket, or missing rights to read it.
-    """
+    """Return where the results are that the user named by `--results`; at `default` if `text` is None. Raise
+    `UserError` for a URL of an unsupported kind, a missing bucket, or missing rights to read it."""
     if text is None:
         return ResultsLocation(default)
     if not is_url(text):
@@ -298,7 +295,7 @@ def open_location(text: str | Path | None, default: Path) -> ResultsLocation:
 
 
 def is_url(text: str | Path) -> bool:
-    """Return whether the user means a URL, not a folder."""
+    """Return whether this value of `--results` is a URL, not a folder."""
     return isinstance(text, str) and "://" in text
 
 
@@ -313,10 +310,11 @@ def as_user_error(error: OSError, where: str | Path) -> UserError:
 
 
 def _working_copy(url: str) -> tuple[Path, FileLock]:
-    """Return a folder in the user's cache that this process alone uses, and its lock. On Linux XDG_CACHE_HOME moves it.
+    """Return a folder in the user's cache that this process alone uses, and the folder's lock.
 
-    The next process with this URL reuses the folder and copies only differences. Two processes at once get two folders.
-    The operating system holds the lock, so a killed process leaves the folder free.
+    On Linux XDG_CACHE_HOME moves the cache. The next process with this URL reuses the folder and copies only
+    differences. Two processes at once get two folders. The operating system holds the lock, so a killed process leaves
+    the folder free.
     """
     caches = platformdirs.user_cache_path("sentence-embedding-studies", appauthor=False) / "results"
     digest = hashlib.sha256(url.encode()).hexdigest()[:16]
@@ -348,12 +346,12 @@ def is_unfinished(name: str) -> bool:
 
 
 def _stays(name: str) -> bool:
-    """Return whether a file must stay on this machine: a lock copied from another one would never be released."""
+    """Return whether a file is never copied from or to a URL: a lock from another machine would never be released."""
     return name.endswith(".lock")
 
 
 def _small_files(folder: Path, unfinished: bool = False) -> Iterator[Path]:
-    """Yield the files below a folder, without links, locks and `LARGE_FOLDERS`; with `unfinished` only unfinished
+    """Yield the files below a folder, without links, locks and `LARGE_FOLDERS`. If `unfinished`, yield only unfinished
     files."""
     for root, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if Path(root) != folder or name not in LARGE_FOLDERS)

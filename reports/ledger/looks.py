@@ -1,4 +1,4 @@
-"""The looks taken at a study, a file each. `reports.facts.looks` defines a look."""
+"""The files of the looks at a study. A look is a report that may contain verdicts (`reports.facts.looks`)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from trainables.typed_json import matching
 
 @dataclass(frozen=True)
 class LookFile:
-    """The content of a look's file."""
+    """The content of the file of one look."""
 
     at: Annotated[str, matching(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00", "a time of UTC in ISO format")]
-    """When the look was first taken."""
+    """When a report was first written from the look's trials."""
 
 
 def look_names(folder: Path) -> list[str]:

@@ -7,12 +7,12 @@ from typing import Annotated
 
 
 def now() -> str:
-    """Return the current time in this format."""
+    """Return the current time as UTC in ISO format."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 def seconds_since(moment: str) -> float:
-    """Return how many seconds ago a time in this format was. Raise `ValueError` if the text is no such time."""
+    """Return how many seconds ago this time, UTC in ISO format, was. Raise `ValueError` if the text is no such time."""
     return (datetime.datetime.now(datetime.UTC) - datetime.datetime.fromisoformat(moment)).total_seconds()
 
 
@@ -25,4 +25,4 @@ def _no_moment(text: str) -> str | None:
 
 
 Moment = Annotated[str, _no_moment]
-"""A time in this format."""
+"""A time as text: UTC in ISO format."""

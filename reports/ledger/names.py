@@ -9,17 +9,15 @@ from trainables.errors import UserError
 
 
 def checked_name(name: str) -> str:
-    """Return the name. Raise `UserError` if it is empty or leads out of the folder."""
+    """Return this name of a file or folder. Raise `UserError` if it is empty or leads out of the results folder."""
     if "\0" in name or any(part in ("", ".", "..") for part in name.split("/")):
         raise UserError(f"{name!r} names no file within a results folder")
     return name
 
 
 def writable_path(results: Path, name: str) -> Path:
-    """Return the path at which to write or remove a file or folder of a results folder, which may itself be a link.
-
-    Raise `UserError` if the name, or a link on its path, leads out of the folder: the folder may be a stranger's.
-    """
+    """Return the path at which to write or remove a file or folder in `results`, which may itself be a link. Raise
+    `UserError` if the name, or a link on its path, leads out of the folder: the folder may be a stranger's."""
     path = results / checked_name(name)
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(results)):
         raise UserError(

@@ -13,16 +13,16 @@ from trainables.errors import UserError, choices, point_hint, shown
 from trainables.files import expanded
 
 KeepModels = int | Literal["rows", "all", "none"]
-"""Models to keep: `rows` (of each row's best seed), `all` trials, `none`, or the number of best trials."""
+"""Which models are kept: `rows` (each row's best seed), `all`, `none`, or those of this many best trials."""
 
 MAX_COUNT = 100_000
 """Largest number of seeds, workers or trials that may be requested; larger numbers are typing errors."""
 MAX_FINALS = 100
-"""Largest number of finalists, and of seeds of each finalist."""
+"""Largest number of finalists, and of fresh seeds of each finalist, that may be requested."""
 
 
 class NumberRange(NamedTuple):
-    """A range of whole numbers, bounds included, shown as `2:8`, or as `4` if both bounds are equal."""
+    """A range of whole numbers, bounds included. Users write it as `2:8`, or as `4` if both bounds are equal."""
 
     least: int
     most: int
@@ -32,7 +32,7 @@ class NumberRange(NamedTuple):
 
 
 class FinalsSize(NamedTuple):
-    """The number of finalists, and of fresh seeds of each."""
+    """Size of the finals: the number of finalists, and of fresh seeds of each finalist."""
 
     recipes: int
     seeds: int
@@ -42,7 +42,7 @@ class FinalsSize(NamedTuple):
 
 
 def parse_finals_size(option: str, text: str) -> FinalsSize | Literal["none"]:
-    """Parse `3x5` or `none`."""
+    """Parse the size of finals: `3x5` or `none`."""
     if text == "none":
         return "none"
     recipes, _, seeds = text.partition("x")
@@ -91,7 +91,7 @@ def whole_number(least: int, most: float = math.inf) -> Reader:
 
 
 def number_from_zero(option: str, text: str) -> float:
-    """Parse a finite number that is at least 0."""
+    """Parse a finite number that is not negative."""
     try:
         number = float(text)
     except ValueError:
@@ -102,7 +102,7 @@ def number_from_zero(option: str, text: str) -> float:
 
 
 def parse_number_range(option: str, text: str) -> NumberRange:
-    """Parse `4` or `2:8`, with numbers from 1 to `MAX_COUNT`."""
+    """Parse a number range such as `4` or `2:8`, with whole numbers from 1 to `MAX_COUNT`."""
     least, colon, most = text.partition(":")
     try:
         numbers = NumberRange(int(least), int(most if colon else least))

@@ -17,47 +17,47 @@ from typing import Any, Literal
 from trainables.errors import UserError, shown
 
 Reader = Callable[[str, str], Any]
-"""Takes the option's name on the command line and a text, returns the value; `UserError` for malformed text."""
+"""Takes the option's name on the command line and a text; returns the value. Raises `UserError` for malformed text."""
 Repeats = Literal["no", "yes", "in a row"]
-"""Whether an option may be repeated (`yes`), and may then also take several values in a row (`in a row`)."""
+"""Whether an option may be repeated: `no`, `yes`, or `in a row`, that is, with several values in a row as well."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A condition on the other options of a request."""
+    """A rule for an option about the other options of a request."""
 
     broken: Callable[[Any], bool]
-    """Whether a request that has the option breaks the rule."""
+    """Takes a request that has the option; returns whether the request breaks the rule."""
     sentence: str
-    """The message for a request that breaks the rule; `{option}` stands for the option's name."""
+    """The message for a request that breaks the rule; `{option}` is replaced by the option's name: `--keep-models`."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option of `Request`, as its field defines it by `option`."""
+    """The definition of one option of `Request`, made of the field that `option` returned."""
 
     name: str
-    """Name of the field."""
+    """Name of the option's field in `Request`."""
     default: Any
     group: str
     help: str
     read: Reader
     shown: str | None
-    """Placeholder of the value in the help; empty: the option's name. None: the option takes no value."""
+    """Placeholder for the value in the help; if empty, the option's name. None if the option takes no value."""
     repeats: Repeats
     rules: tuple[Rule, ...]
     split: Callable[[str], Sequence[str]]
-    """Splits one text of a repeated option into values."""
+    """Splits a text into the values of an option that may be repeated, for example at commas."""
     registry: str | None
     """The registry of names that may be chosen, as `"module:REGISTRY"`. The help lists these names."""
 
     @property
     def word(self) -> str:
-        """The option on the command line: `--keep-models`."""
+        """The option as typed on the command line: `--keep-models`."""
         return f"--{self.name.replace('_', '-')}"
 
     def value_of(self, value: Any) -> Any:
-        """Convert a text, a number, a bool, or a list of these to the field's value. Raise `UserError` otherwise."""
+        """Convert a text, number, bool, or a list of these to the field's value. Raise `UserError` if that fails."""
         if value is None:
             return self.default
         if self.shown is None:
@@ -91,7 +91,7 @@ class Option:
 
 
 def plain_text(option: str, text: str) -> str:
-    """Return the text unchanged."""
+    """Return the text unchanged: the reader of options whose values are plain texts."""
     return text
 
 
@@ -106,7 +106,7 @@ def option(
     split: Callable[[str], Sequence[str]] = lambda text: (text,),
     registry: str | None = None,
 ) -> Any:
-    """Return the dataclass field of an option; see `Option`."""
+    """Return the dataclass field that defines an option; `Option` explains the arguments."""
     metadata = {**locals()}
     return field(default=metadata.pop("default"), metadata=metadata)
 
@@ -117,7 +117,7 @@ def flag(group: str, help: str, *rules: Rule) -> Any:
 
 
 def options_of(kind: type[Any]) -> Mapping[str, Option]:
-    """Return the options of a request class by field name, in the order of definition."""
+    """Return the options that the fields of the class `kind` define, by field name, in the order of definition."""
     fields = dataclasses.fields(kind)
     return {item.name: Option(item.name, item.default, **item.metadata) for item in fields}
 

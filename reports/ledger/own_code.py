@@ -19,7 +19,7 @@ from trainables.files import PROJECT, write_whole
 from trainables.plugins import has_run, read_source
 
 SPACE_FILE = "space.py"
-"""The copy of a person's own space file."""
+"""Name of the copy of a person's own space file in the results folder."""
 
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
@@ -27,7 +27,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 
 
 def read_code(results: Path, names: Sequence[str]) -> dict[str, str]:
-    """Return the texts of these files of a results folder, by name. Raise `UserError` for links and outside files."""
+    """Return the texts of these files of a results folder, by name. Raise `UserError` for links and files elsewhere."""
     inside = os.path.realpath(results)
     for name in names:
         if Path(name).is_absolute() or os.path.realpath(results / name) != os.path.join(inside, name):
@@ -39,7 +39,7 @@ def read_code(results: Path, names: Sequence[str]) -> dict[str, str]:
 
 
 def check_trusted(results: Path, texts: Mapping[str, str]) -> None:
-    """Raise `UserError` if the user has neither run nor trusted all of this code on this machine."""
+    """Raise `UserError` unless the user has run or trusted each of these texts on this machine."""
     unknown = [name for name, text in texts.items() if not (has_run(text) or _note(text).is_file() or _is_ours(text))]
     if unknown:
         raise UserError(
@@ -56,7 +56,7 @@ def trust_folder(results: Path) -> None:
 
 
 def trust(texts: Iterable[str]) -> None:
-    """Let this code run in all results folders of this user. Raise `UserError` if the digests cannot be written."""
+    """Let code with these texts run in all results folders of this user. Raise `UserError` if it cannot be noted."""
     for text in texts:
         try:
             _note(text).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -74,6 +74,6 @@ def _is_ours(text: str) -> bool:
 
 
 def _note(text: str) -> Path:
-    """Return the path of the file whose existence means that a text is trusted."""
+    """Return the path of the file that marks this text as trusted."""
     digest = hashlib.sha256(text.encode()).hexdigest()
     return platformdirs.user_state_path(PROJECT, appauthor=False) / "trusted" / digest

@@ -24,12 +24,12 @@ class Waiting:
 
     key: str
     name: str
-    """The row's label, or the search's name for the recipe: `#3 tau 0.05`."""
+    """The trial's name: the row's label, or the search's name for the recipe, as `#3 tau 0.05`."""
     changes: str
-    """Settings in which its recipe differs from the base recipe: `objective.weight=0.3`."""
+    """Settings in which the trial's recipe differs from the base recipe: `objective.weight=0.3`."""
     seed: Count
     objective: str = ""
-    """Name of the loss that its training minimises. Losses of different objectives cannot be compared."""
+    """Name of the loss that the training minimises. Losses of different objectives cannot be compared."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class Running(Waiting):
     steps: Count | None = None
     loss: float | None = None
     rung: Count | None = None
-    """The last rung, a pause of training at which a scheduler received scores."""
+    """Number of the last rung, at which the scheduler received scores of the trial."""
     scores: dict[str, float | None] = field(default_factory=dict)
-    """Development scores at that rung, by goal."""
+    """Development scores at the last rung, by goal."""
     attempt: Count = 1
     """How often this run of the study has started the trial; it starts again after its workers died."""
 
@@ -54,7 +54,7 @@ STAGES = ("search", "finals", "further")
 
 @dataclass(frozen=True)
 class StageTime:
-    """Time of a stage of the study in this run, in seconds."""
+    """How long one stage of the study has taken in this run, and may still take, in seconds."""
 
     name: str
     """One of `STAGES`."""
@@ -74,14 +74,14 @@ class Progress:
     """How many trials are `queued`, `running`, `finished`, `stopped` (early) and `failed`."""
     running: list[Running] = field(default_factory=list)
     queued: list[Waiting] = field(default_factory=list)
-    """The next trials; fewer than `counts` has if there are many, or if a search has yet to choose them."""
+    """The next trials: fewer than `counts` has if there are many, or if a search has yet to choose their recipes."""
     at_once: Count = 1
     """Largest number of trials that may run at the same time."""
     seconds_left: float | None = None
     estimate: str = ""
     """How `seconds_left` was estimated, or why there is no estimate."""
     stages: list[StageTime] = field(default_factory=list)
-    """The stages of this run; empty if their times are unknown."""
+    """The stages of this run with their times; empty if the times are unknown."""
     failed_starts: str = ""
     """Why no worker starts, as `the last 3 starts failed: ImportError: ...`; empty otherwise."""
     ended: bool = False
@@ -101,7 +101,7 @@ class Progress:
 
 @dataclass
 class Curve:
-    """The losses of a trial."""
+    """The training losses of one trial."""
 
     steps: int
     """Total number of training steps."""
@@ -122,7 +122,7 @@ def add_losses(results: Path, key: str, steps: int, points: Iterable[tuple[int, 
 
 
 class Curves:
-    """Reads the losses of trials repeatedly, and each file only if its size has changed."""
+    """Reads the training losses of trials in a results folder. A file is read again only if its size has changed."""
 
     def __init__(self, results: Path) -> None:
         self.folder = results / CURVES
@@ -133,7 +133,7 @@ class Curves:
         return self.of(path.stem for path in sorted(self.folder.glob("*.jsonl")))
 
     def of(self, keys: Iterable[str]) -> dict[str, Curve]:
-        """Return the curves of those of these trials that have one, by trial key."""
+        """Return the curves of these trials, by trial key. Trials without a curve are left out."""
         read = ((key, self._of(key)) for key in keys)
         return {key: curve for key, curve in read if curve is not None}
 
@@ -152,7 +152,7 @@ class Curves:
 
 @dataclass(frozen=True)
 class _Losses:
-    """A line of a curve's file: the loss at a step. `loss` maps the trial's key to the loss."""
+    """A line of a curve's file: the loss at `step` of `steps`. `loss` maps the trial's key to the loss."""
 
     step: Count
     steps: Count
@@ -160,7 +160,7 @@ class _Losses:
 
 
 def _parse(text: str, key: str) -> Curve | None:
-    """Parse a curve's file. A trial that continued from a checkpoint repeats some steps: their last losses count."""
+    """Parse a curve's file. A trial that continued from a checkpoint has some steps twice: the later losses count."""
     curve = Curve(0, [])
     for line in text.splitlines():
         try:
@@ -175,7 +175,7 @@ def _parse(text: str, key: str) -> Curve | None:
 
 
 def with_curve(trial: Running, curve: Curve | None) -> Running:
-    """Return the trial with its last step and loss."""
+    """Return the trial with the step and the loss at the end of its curve."""
     if curve is None or not curve.points:
         return trial
     step, loss = curve.points[-1]

@@ -30,10 +30,10 @@ _COSTS_NO_TIME = frozenset(
         *(f"objective.{name}" for name in ("temperature", "margin", "weight")),
     }
 )
-"""Recipe keys that do not change how long a training takes. If one is missing, fewer trainings are compared."""
+"""Recipe keys that do not change how long a training takes. If one is missing here, fewer trainings are compared."""
 
 EVALUATED = tuple(Evaluated.__annotations__)
-"""Names of the descriptions of data that evaluations read; all others describe what training read."""
+"""Names of the data descriptions that belong to evaluations. All other descriptions are of data that training read."""
 
 
 @dataclass(frozen=True)
@@ -44,20 +44,20 @@ class Evaluation:
     """
 
     protocol: str
-    """SentEval's protocol."""
+    """Name of SentEval's protocol under which the model was scored."""
     scores: dict[str, TaskScores]
-    """By SentEval task: `scores["STS12"]["spearman_wmean"]`."""
+    """Scores by task and measure: `scores["STS12"]["spearman_wmean"]`."""
     geometry: Geometry = field(default_factory=Geometry)
     data: Evaluated = field(default_factory=Evaluated)
     predictions: Place | None = None
     """Path of the file of predictions, within the results folder."""
     parts: Parts = "all"
-    """Parts of the tasks that were scored. `development`: only development scores, nothing was tested."""
+    """Splits that were scored. `development`: only development scores, so nothing was tested."""
     finished_at: Literal[""] | Moment = ""
 
     @property
     def fingerprint(self) -> str | None:
-        """Fingerprint of the tasks' files; None if it was not recorded."""
+        """Fingerprint of the evaluation data; None if it was not recorded."""
         digest = self.data.get("senteval", {}).get("fingerprint")
         return None if digest is None else str(digest)
 
@@ -71,29 +71,28 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Scoring:
-    """The evaluations that a study, or its report, uses."""
+    """The evaluations that a study or its report accepts."""
 
     protocol: str
     data: frozenset[str] = frozenset()
-    """Accepted fingerprints of the evaluation's data, one for each set of tasks. Empty: all are accepted."""
+    """Accepted fingerprints of the evaluation's data, one for each set of tasks. If empty, all are accepted."""
     tasks: frozenset[str] = frozenset()
     """Tasks that must be scored before a trial is done."""
     parts: Parts = "all"
-    """Parts of these tasks that must be scored."""
+    """Splits of these tasks that must be scored."""
 
     def accepts(self, evaluation: Evaluation) -> bool:
-        """Return whether an evaluation has this protocol and, if fingerprints are known, this data."""
+        """Return whether an evaluation has the accepted protocol and, if its fingerprint is known, accepted data."""
         comparable = evaluation.fingerprint is not None and self.data
         return evaluation.protocol == self.protocol and (not comparable or evaluation.fingerprint in self.data)
 
 
 @dataclass(frozen=True)
 class Record:
-    """A recipe, a seed, the numbers, cost and machine of the training, and every evaluation of the trained model.
-    Missing numbers are None.
+    """A trial's recipe and seed; numbers, cost and machine of its training; every evaluation of its model.
 
-    Averages over tasks and the goals of a search are not stored: they are functions of the scores
-    (`search_spaces.averages`, `search_spaces.goals`).
+    Missing numbers are None. Averages over tasks and the goals of a search are not stored, because they are computed
+    from the scores (`search_spaces.averages`, `search_spaces.goals`).
     """
 
     recipe: dict[str, Any]
@@ -101,18 +100,18 @@ class Record:
     recipe_hash: Hash
     seed: Count
     status: Literal["finished", "pruned"] = "finished"
-    """`pruned`: without evaluations, because a scheduler stopped the training, its loss was no longer a number, or the
-    recipe was left out (`unsuited`)."""
+    """`pruned`: the training was ended without evaluations. A scheduler stopped it, its loss was no longer a number, or
+    the recipe was left out (`unsuited`)."""
     evaluations: list[Evaluation] = field(default_factory=list)
-    """In the order in which they were made."""
+    """All evaluations, in the order in which they were made."""
     training: TrainingNumbers = field(default_factory=TrainingNumbers)
     cost: TrialCost = field(default_factory=TrialCost)
     versions: dict[str, str] = field(default_factory=dict)
-    """Versions of Python and packages; digests of the project's code and plugins."""
+    """Versions of Python and packages, and digests of the project's code and plugins, by name."""
     hardware: str = ""
     """Description of the whole cluster, one line for the report."""
     machine: TrialMachine = field(default_factory=TrialMachine)
-    """Empty in older records."""
+    """Description of the machine that ran the trial; empty in older records."""
     data: Trained = field(default_factory=Trained)
     checkpoint: Place | None = None
     """Path of the folder of the trained model, within the results folder."""
@@ -128,25 +127,25 @@ class Record:
 
     @cached_property
     def scores(self) -> dict[str, dict[str, Any]]:
-        """Scores of all evaluations, by task; of a task scored twice the later, and all parts before development."""
+        """Maps each task to its latest scores. An evaluation of all splits counts before one of development alone."""
         order = sorted(self.evaluations, key=lambda evaluation: evaluation.parts == "all")
         return {task: {**numbers} for evaluation in order for task, numbers in evaluation.scores.items()}
 
     @property
     def geometry(self) -> Geometry:
-        """The latest measured geometry."""
+        """The geometry of the embeddings, from the latest evaluation that measured it."""
         return next(
             (evaluation.geometry for evaluation in reversed(self.evaluations) if evaluation.geometry), Geometry()
         )
 
     @property
     def tested(self) -> bool:
-        """Whether test parts were scored."""
+        """Whether test splits were scored."""
         return any(evaluation.parts == "all" for evaluation in self.evaluations)
 
     @property
     def protocol(self) -> str:
-        """The protocol of the latest evaluation; empty without any."""
+        """The protocol of the latest evaluation; empty if there is no evaluation."""
         return self.evaluations[-1].protocol if self.evaluations else ""
 
     @property
@@ -159,7 +158,7 @@ class Record:
         return sources
 
     def fingerprint(self, kind: str) -> str | None:
-        """Return the fingerprint of `corpus`, `senteval` or `encoder`; None if it was not recorded."""
+        """Return the fingerprint of the data `kind`: `corpus`, `senteval` or `encoder`. None if it was not recorded."""
         return self.data_read.get(kind, {}).get("fingerprint") or None
 
     @property
@@ -168,13 +167,13 @@ class Record:
         return [evaluation.predictions for evaluation in self.evaluations if evaluation.predictions]
 
     def filter_evaluations(self, scoring: Scoring) -> Record:
-        """Return the record with only the evaluations that `scoring` accepts."""
+        """Return the record with only those of its evaluations that `scoring` accepts."""
         return dataclasses.replace(
             self, evaluations=[evaluation for evaluation in self.evaluations if scoring.accepts(evaluation)]
         )
 
     def done(self, scoring: Scoring) -> bool:
-        """Return whether the trial needs no further evaluation for `scoring`."""
+        """Return whether the trial has all evaluations that `scoring` requires. A pruned trial needs none."""
         own = [
             evaluation
             for evaluation in self.filter_evaluations(scoring).evaluations
@@ -183,14 +182,14 @@ class Record:
         return self.status == "pruned" or {task for evaluation in own for task in evaluation.scores} >= scoring.tasks
 
     def with_earlier_evaluations(self, before: Record | None) -> Record:
-        """Return the record with the earlier evaluations of the same trial added, except those that were repeated."""
+        """Return the record with the evaluations of `before`, its earlier version, except those since made again."""
         names = {evaluation.name for evaluation in self.evaluations}
         others = [evaluation for evaluation in before.evaluations if evaluation.name not in names] if before else []
         return dataclasses.replace(self, evaluations=[*others, *self.evaluations])
 
     @property
     def ran_on(self) -> str:
-        """The machine in a few words: `no GPU, Xeon`. Without it the cluster; empty if that is unknown as well."""
+        """The machine in a few words: `no GPU, Xeon`. If unknown, the cluster; empty if that is unknown as well."""
         if self.machine:
             return f"{self.machine.get('device') or 'no GPU'}, {self.machine.get('processor')}"
         return self.hardware
@@ -205,7 +204,7 @@ class Record:
 
     @property
     def key(self) -> str:
-        """The trial's key, part of its files' names."""
+        """The trial's key, which is part of the names of its files."""
         return trial_key(self.recipe_hash, self.seed)
 
     @property
@@ -215,14 +214,14 @@ class Record:
 
 
 def mean_measured(records: Iterable[Record], name: str) -> float | None:
-    """Return the mean of a number in `Record.training`, such as `steps`, without missing ones; None if all are."""
+    """Return the mean of a number in `Record.training`, such as `steps`, over the records that have it, if any has."""
     numbers = [record.training.get(name) for record in records]
     values = [value for value in numbers if isinstance(value, int | float)]
     return fmean(values) if values else None
 
 
 def seconds_of(record: Record, name: str) -> float | None:
-    """Return a number of the record's cost, in seconds; None if it is missing."""
+    """Return a number of seconds from the record's cost; None if it is missing."""
     value = record.cost.get(name)
     return float(value) if isinstance(value, int | float) else None
 
@@ -234,7 +233,7 @@ def seconds_trained(record: Record) -> float | None:
 
 
 def seconds_by_work(records: Iterable[Record]) -> dict[Work, dict[str, float]]:
-    """Group the seconds of trainings by work, then by trial key. Trainings without a measured time are left out."""
+    """Map each work to the training seconds of its trials, by trial key. Trainings without a time are left out."""
     groups: dict[Work, dict[str, float]] = {}
     for record in records:
         if seconds := seconds_trained(record):

@@ -39,12 +39,13 @@ FINALS = FinalsSize(1, 5)
 TURNED_OFF = ("finals", "scheduler")
 """Options whose value `none` switches the feature off."""
 PATH_OPTIONS = ("recipe", "why", "train", "encoder", "dev", "test", "results")
-"""Options that name files and folders, so their values may not be empty."""
+"""Options that name files and folders. Their values may not be empty."""
 TRIALS, OPEN_TRIALS = 20, 200
-"""Recipes that Optuna explores by default, and at most if the time or the possible gain ends the search."""
+"""Number of recipes that Optuna explores by default, and at most if the time or the possible gain ends the search."""
 RUN, OWN, SEARCH = "what to run", "your own data instead of a space", "the search"
 DATA, HOW = "data", "where and how"
-"""The groups of the help. `SEARCH` is kept when a study continues, and left out of a command for single rows."""
+"""The groups of options in the help, also those above. A study that continues keeps options of the group `SEARCH`; a
+command for single rows leaves them out."""
 
 WITH_TRAIN = Rule(
     lambda request: not request.train, "{option} goes with --train; give your training data by --train FILE"
@@ -73,7 +74,7 @@ def _with_train(help: str, shown: str) -> Any:
 
 @dataclass(frozen=True)
 class Request:
-    """A user's request."""
+    """A user's request for a study: a field for each option."""
 
     space: str = option("", RUN, "a space's name, or a file of your own: ./my_space.py", NOT_WITH_TRAIN)
     recipe: str | None = option(
@@ -335,13 +336,13 @@ class Request:
 
     @property
     def averages(self) -> bool:
-        """Whether models are averaged after the finals. This needs all models to be kept until then."""
+        """Whether the weights of models are averaged after the finals. All models must be kept until then."""
         return self.soup == "seeds" and self.keep_models in ("rows", "all")
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Request:
-        """Return the request of these values: text, numbers, bools or lists. Raise `UserError` for unknown names and
-        malformed values."""
+        """Return the request with these option values, given as text, numbers, bools or lists. Raise `UserError` for
+        unknown names and malformed values."""
         unknown = next((name for name in values if name not in OPTIONS), None)
         if unknown is not None:
             raise UserError(f"there is no option {shown(unknown)}; the options are {choices(OPTIONS)}")
@@ -363,7 +364,7 @@ class Request:
             )
 
     def broken_rule(self, name: str) -> Rule | None:
-        """Return a rule of this option that the request breaks; None for an option that is left out or `none`."""
+        """Return a rule of this option that the request breaks, if any. None if the option is left out or is `none`."""
         value = self.differing.get(name)
         if value is None or (name in TURNED_OFF and value == "none"):
             return None
@@ -371,18 +372,18 @@ class Request:
 
     @property
     def differing(self) -> dict[str, Any]:
-        """The values that differ from their defaults, by option."""
+        """The option values that differ from their defaults, by option."""
         values = ((name, getattr(self, name)) for name in OPTIONS)
         return {name: value for name, value in values if value != OPTIONS[name].default}
 
     @property
     def values(self) -> dict[str, Any]:
-        """`differing` in JSON types, as `of` reads it."""
+        """`differing` in JSON types, as the method `of` reads it."""
         return {name: OPTIONS[name].json(value) for name, value in self.differing.items()}
 
     @property
     def arguments(self) -> Sequence[str]:
-        """The command-line words after the program."""
+        """The words of the command line, without the program."""
         return [word for name, value in self.differing.items() for word in OPTIONS[name].arguments(value)]
 
     @property
@@ -397,12 +398,12 @@ class Request:
 
     @property
     def of_own_data(self) -> bool:
-        """Whether a space is made of the user's training data."""
+        """Whether the study's space is made of the user's training data."""
         return bool(self.train) and not self.recipe
 
     @property
     def explored(self) -> int:
-        """Number of recipes that Optuna explores; under a limit the largest number."""
+        """Number of recipes that Optuna explores; under a limit on the study, the largest number."""
         if self.strategy != "optuna":
             return 0
         return self.trials or (OPEN_TRIALS if bounds_study(self.limit) else TRIALS)
@@ -414,7 +415,7 @@ class Request:
         return None if size == "none" or self.strategy == "paper" else size
 
     def without_search(self) -> Request:
-        """Return the request without options of the search, for rows alone."""
+        """Return the request without the options of the search, for a command that runs rows alone."""
         return dataclasses.replace(self, **_defaults(SEARCH))
 
     def of_space(self, space: str) -> Request:
@@ -424,13 +425,16 @@ class Request:
 
 
 OPTIONS = options_of(Request)
-"""The options by field name, in the order of definition."""
+"""The options of `Request` by field name, in the order of definition."""
 
 
 def merge(before: Request, now: Request) -> Request:
-    """Return the request of a study that continues. Search options that `now` leaves out come from `before`, unless
-    they break a rule. A search keeps at least its seeds, as it chose recipes with them. A command for single rows
-    without a search stays unchanged. `study.results_folder.check.continued` keeps the size of decided finals."""
+    """Return the request of a study that continues: `now`, with the search options that it leaves out taken from
+    `before`.
+
+    Options that would break a rule are not taken. A search keeps at least its seeds, as it chose recipes with them. A
+    command for single rows without a search stays unchanged. Decided finals: `study.results_folder.check.continued`.
+    """
     if now.only and now.strategy == "paper":
         return now
     if now.strategy == "paper" != before.strategy:

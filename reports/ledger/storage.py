@@ -29,15 +29,15 @@ from trainables.errors import UserError
 ARROW_SCHEMES = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 """Schemes that pyarrow reads without a further package."""
 GS_LIMIT, GS_SECONDS = "retry_limit_seconds", 10
-"""Seconds for which pyarrow retries at Google's storage; without this limit it retries for a quarter of an hour."""
+"""The setting for how long pyarrow retries at Google's storage, and its value in seconds. The default is 15 minutes."""
 ATOMIC_STORAGE = ("s3", "gcs", "abfs")
 """Kinds of storage in which a written file appears only once it is complete."""
 PAUSES = (1.0, 4.0, 16.0)
-"""Seconds to wait before each further attempt. In each attempt pyarrow itself retries for some seconds."""
+"""Seconds to wait before each further attempt. Within each attempt pyarrow itself retries for some seconds."""
 ATTEMPTS = 3
-"""Attempts to copy a folder that is replaced during the copy."""
+"""How often the copy of a folder is tried if a writer replaces the folder during the copy."""
 THREADS = 16
-"""Files that are copied at once. Most are small and spend more time waiting than in transfer."""
+"""Number of files that are copied at once. Most files are small, so a copy is mostly waiting."""
 PERMANENT_ERRORS = (
     *("ACCESS_DENIED", "INVALID_ACCESS_KEY_ID", "SIGNATURE_DOES_NOT_MATCH", "EXPIRED_TOKEN", "NO_SUCH_BUCKET"),
     *(
@@ -59,11 +59,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Entry:
-    """A file in a listing."""
+    """A file in the listing of a folder at a URL."""
 
     size: int
     changed: float | None
-    """Seconds since 1970; None if the storage does not report it."""
+    """When the file was last changed, in seconds since 1970; None if the storage does not report it."""
 
 
 class Storage:
@@ -74,7 +74,7 @@ class Storage:
     """
 
     def __init__(self, url: str) -> None:
-        """Raise `UserError` if no library reads such a URL."""
+        """Open the folder at `url`. Raise `UserError` if no library reads such a URL."""
         self.url = url
         self.scheme = urlsplit(url).scheme
         self.files, self.root = _open(url)
@@ -100,7 +100,7 @@ class Storage:
             raise UserError(f"{self.url} is a file; name a folder")
 
     def explain(self, error: Exception) -> str:
-        """Return what went wrong, in one line, with advice where known."""
+        """Return what went wrong in an error of the storage, in one line, with advice if there is any."""
         text = (
             str(error).partition("(Request ID")[0].partition(" error_info=")[0].removeprefix("google::cloud::Status(")
         )
@@ -112,8 +112,7 @@ class Storage:
         return text
 
     def list(self, name: str = "", recursive: bool = True) -> dict[str, Entry | None]:
-        """Return the files below a folder by name; if not `recursive`, its folders too, as None. Empty if there is
-        none."""
+        """Return the files below a folder by name; if not `recursive`, its folders too, as None. Empty without one."""
         selector = fs.FileSelector(self._path(name) if name else self.root, True, recursive)
         entries: dict[str, Entry | None] = {}
         for info in self._try(lambda: self.files.get_file_info(selector)):
@@ -126,7 +125,7 @@ class Storage:
         return entries
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of a small file; None if there is none."""
+        """Return the content of a small file; None if the file does not exist."""
 
         def read() -> bytes:
             with self.files.open_input_stream(self._path(name)) as stream:
@@ -151,7 +150,7 @@ class Storage:
         self._try(lambda: self._whole(self._path(name), lambda target: _copy(_LOCAL, str(path), self.files, target)))
 
     def get(self, name: str, path: Path) -> None:
-        """Copy a file from the URL, completely or not at all. Raise `FileNotFoundError` if there is none."""
+        """Copy a file from the URL, completely or not at all. Raise `FileNotFoundError` if it does not exist."""
         part = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}.tmp")
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -220,7 +219,7 @@ class Storage:
         self._write_listing(name, listing["place"], {**listing["files"], file: len(content)})
 
     def fetch(self, name: str, folder: Path) -> bool:
-        """Copy a folder that `send` wrote and replace the local one. Return False if there is none at the URL."""
+        """Copy a folder that `send` wrote, in place of the local one. Return False if the URL has no such folder."""
 
         def get(listing: dict[str, Any], part: Path) -> bool:
             self.get_all({f"{listing['place']}/{file}": part / checked_name(file) for file in listing["files"]})
@@ -305,7 +304,7 @@ def _open(url: str) -> tuple[Any, str]:
 
 
 def _is_permanent(error: Exception) -> bool:
-    """Return whether a further attempt cannot succeed."""
+    """Return whether the error would also end every further attempt."""
     if isinstance(error, NotImplementedError | ValueError):
         return True
     codes = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)

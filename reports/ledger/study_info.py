@@ -31,7 +31,7 @@ _WHAT = "a study's description"
 
 
 class Limited(TypedDict, total=False):
-    """The limit that ended a study; empty if none did."""
+    """The limit that ended a run of the study; empty if none did."""
 
     limit: str
     number: float
@@ -57,24 +57,24 @@ def _request(values: dict[str, Any]) -> str | None:
 
 @dataclass(frozen=True)
 class StudyInfo:
-    """The request, place and state of a study."""
+    """The request, space and state of a study."""
 
     space: str
     space_file: Literal["space.py"] | None = None
-    """The copy of a person's own space file, within the results folder."""
+    """The name of the copy of a person's own space file in the results folder; None for a registered space."""
     plugins: list[PluginFile] = field(default_factory=list)
     """The copies of `--plugin` files, in the folder `plugins`."""
     scale: Scale = "laptop"
     scale_reason: str = ""
     search: Search = "paper"
     trials: Annotated[int, at_least(1)] | None = None
-    """Number of recipes that Optuna explores at most."""
+    """Largest number of recipes that Optuna explores; None without such a search."""
     seeds: list[Count] = field(default_factory=lambda: [0])
-    """The seeds of every recipe."""
+    """The seeds that every recipe has."""
     most_seeds: Annotated[int, at_least(1)] | None = None
-    """Largest number of seeds of a recipe, if more seeds can change an answer (`--seeds 1:10`)."""
+    """Largest number of seeds of a recipe if further seeds run where they can change an answer (`--seeds 1:10`)."""
     base: Annotated[dict[str, Any], named_by(keys)] = field(default_factory=dict)
-    """The flat base recipe, after the scale and `--set`."""
+    """The flat base recipe, with the changes of scale and `--set`."""
     evaluation: Annotated[dict[str, Any], named_by(evaluation_keys)] = field(default_factory=dict)
     """The flat evaluation settings of the last command."""
     evaluated_on: list[str] = field(default_factory=list)
@@ -83,34 +83,35 @@ class StudyInfo:
     places: dict[str, str] = field(default_factory=dict)
     """Maps the paths of local files and folders in recipes to digests of their content (`Recipe.places`)."""
     row_hashes: dict[str, Hash | None] = field(default_factory=dict)
-    """Maps the label of every requested row to its recipe's hash; None if an input that the row needs is missing."""
+    """Maps the label of every requested row to its recipe's hash; None if the row cannot run as an input is missing."""
     missing: dict[str, str] = field(default_factory=dict)
     """Maps the labels of rows to the missing input and the reason."""
     searched: Annotated[list[str], named_by(keys)] = field(default_factory=list)
     """Keys of the domains that may be searched: all domains of the space except those that `--set` fixes."""
     goals: list[str] | None = None
-    """The goals of the search (`search_spaces.goals`); empty: the one score. None, as in older files: the space's own
-    goals."""
+    """Names of the search's goals (`search_spaces.goals`). If empty, the search maximises the space's one score; if
+    None, as in older files, it has the space's own goals."""
     limits: dict[str, Annotated[float, above(0.0)]] = field(default_factory=dict)
-    """Maps names of limits to their values for study and trials (`search_spaces.limits`), from the last command."""
+    """The limits on study and trials from the last command, by name (`search_spaces.limits`)."""
     limited: Annotated[Limited, _whole] = field(default_factory=Limited)
     """The limit that ended the last run."""
     explored: list[Hash] = field(default_factory=list)
-    """Hashes of the recipes that Optuna or the grid chose, in order."""
+    """Hashes of the recipes that Optuna or the grid chose, in the order in which they were chosen."""
     finals: Finals | None = None
-    """None if the search has no finals."""
+    """The plan of the finals; None if the search has none."""
     versions: dict[str, str] = field(default_factory=dict)
-    """Versions as in a record."""
+    """Versions of Python and packages, and digests of code, as in a record."""
     hardware: str = ""
     """Description of the cluster, one line for the report."""
     data: Trained = field(default_factory=Trained)
-    """The data that the first trained record read. The report uses the records instead."""
+    """Description of the data that the first trained record read. Reports take descriptions from the records
+    instead."""
     notes: list[str] = field(default_factory=list)
     """Sentences that a reader must see before any number, for example what the encoder was already trained on."""
     requests: list[Annotated[dict[str, Any], _request]] = field(default_factory=list)
     """The request of every command that worked on the study (`Request.values`), sorted by last use."""
     created_at: str = ""
-    """UTC in ISO format."""
+    """When the study was created: UTC in ISO format."""
     across: list[str] = field(default_factory=list)
     """The guards (`reports.facts.guards`) whose flags the reader chose to ignore in verdicts."""
     stopping: dict[str, str] = field(default_factory=dict)
@@ -127,16 +128,16 @@ class StudyInfo:
         return self.most_seeds is not None and self.most_seeds > len(self.seeds)
 
     def scored(self, space: Space) -> EvaluationConfig:
-        """Return how every trained model is scored."""
+        """Return the evaluation settings with which every trained model is scored."""
         return space.scored(self.scale).override(self.evaluation)
 
     def recipe(self, space: Space) -> Recipe:
-        """Return the recipe that every row changes: the space's base with the changes of the study's command."""
+        """Return the base recipe, which every row changes: the space's, with the changes of the study's command."""
         return space.recipe(self.scale, self.scored(space)).preferring(self.base)
 
     @property
     def scoring(self) -> Scoring:
-        """The evaluations that a report uses."""
+        """The evaluations that a report of the study accepts."""
         return Scoring(EvaluationConfig.from_flat(self.evaluation).protocol, frozenset(self.evaluated_on))
 
     @property
@@ -154,7 +155,7 @@ class StudyInfo:
 
     @property
     def searched_by(self) -> Request:
-        """The request of the last command that was not for single rows only."""
+        """The request of the last command that was for more than single rows."""
         requests = map(Request.of, reversed(self.requests))
         whole = (request for request in requests if not (request.only and request.strategy == "paper"))
         return next(whole, self.request)

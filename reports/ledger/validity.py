@@ -1,6 +1,6 @@
 """Checks whether a record can be right: its scores are within their range, and its hash is that of its recipe.
 
-The types of its fields were checked when the record was read (`trainables.record_parts`).
+The types of the record's fields were checked when the record was read (`trainables.record_parts`).
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from trainables.recipe import Recipe
 from trainables.senteval.tasks import TASKS, kind_of
 
 _NO_SCORES = ("examples", "seconds")
-"""Entries of a task's scores that are no scores."""
+"""Entries among a task's scores that are not scores themselves."""
 ROUNDING = 1e-6
-"""Points by which rounding may lift a score above 100."""
+"""A score may be outside its range by this many points because of rounding."""
 
 
 def checked(record: Record, places: Callable[[], Mapping[str, str]] = dict) -> Record:
-    """Return the record with a complete recipe: missing newer keys get their defaults, moved files their new paths.
-    `places` returns `StudyInfo.places`, for files that are gone or have changed.
+    """Return the record with a complete recipe, in which newer keys have their defaults and moved files their new
+    paths.
 
-    Raise `UserError` if the hash or a score cannot be right.
+    `places` returns `StudyInfo.places`, the digests of files that are gone or have changed. Raise `UserError` if the
+    hash or a score cannot be right.
     """
     recipe = _recipe(record, places)
     for problem in _scores(record):

@@ -1,4 +1,4 @@
-"""The content of a results folder for the live page. The folder is only read, and unchanged files only once."""
+"""Reads a results folder for the live page. Nothing is written, and files are read again only if they changed."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ from trainables.recipe import Recipe, Value
 T = TypeVar("T")
 Role = Literal["", "row", "base", "encoder"]
 Signature = tuple[tuple[str, int, int], ...]
-"""Detects changes of the ledger: names, times and sizes of the files that a report is made of."""
+"""Names, times and sizes of the files that a report is made of. It differs if the ledger has changed."""
 SILENT_SECONDS = 60.0
-"""A running study writes every few seconds. After this long a pause its process is assumed to be gone."""
+"""A running study writes every few seconds. If it has not for this long, its process is assumed to have ended."""
 
 
 @dataclass(frozen=True)
@@ -49,23 +49,23 @@ class ScoredRecipe:
 
     name: str
     changes: str
-    """Settings in which an explored recipe differs from the base recipe; empty for a row, which its label explains."""
+    """Settings in which an explored recipe differs from the base recipe. Empty for a row, whose label names them."""
     scores: tuple[float, ...]
-    """In the order of the study's goals (`LedgerView.goals`)."""
+    """Means over seeds, in the order of the study's goals (`LedgerView.goals`)."""
     seeds: int
     end_seconds: float
     """End of the recipe's first trial, in seconds after the end of the study's first trial."""
     share: float = 1.0
     """Share of the data that the recipe trained on. Scores on different shares cannot be compared."""
     role: Role = ""
-    """`row`, `base` (settings) or `encoder` (untrained); empty for a recipe that a search chose."""
+    """`row`, `base` (the base settings) or `encoder` (untrained); empty for a recipe that a search chose."""
     settings: Mapping[str, Value] = dataclasses.field(default_factory=dict)
     """Values of the keys that the study searches, in the order of its space."""
 
 
 @dataclass(frozen=True)
 class LedgerView:
-    """The part of a view that changes only when a trial ends."""
+    """The part of the live page's content that changes only when a trial ends."""
 
     signature: Signature
     info: StudyInfo | None
@@ -74,28 +74,28 @@ class LedgerView:
     """Trials that were stopped early on purpose."""
     failed: tuple[Failure, ...]
     set_aside: dict[str, str]
-    """Maps file names of invalid records to what is wrong."""
+    """Maps the file names of invalid records to what is wrong with them."""
     goals: tuple[Goal, ...]
     """The study's goals that some trial has measured."""
     finals: tuple[ScoredRecipe, ...]
-    """Recipes of the finals, scored by their fresh seeds alone, the best first."""
+    """Recipes of the finals with the means over their fresh seeds, the best first."""
     best: tuple[ScoredRecipe, ...]
-    """Recipes by all other trials, sorted by the share of the data, then by score."""
+    """Recipes with their scores in all trials but the finals', sorted by share of the data, then by score."""
     objectives: dict[str, str]
-    """Maps trial keys to the objective; trials with a record, in a view also running ones."""
+    """Maps the keys of trials with a record to their objectives. A `View` adds running trials."""
     names: dict[str, str]
-    """Maps trial keys to names; trials with a record, in a view also running and waiting ones."""
+    """Maps the keys of trials with a record to their names. A `View` adds running and waiting trials."""
     problems: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class View(LedgerView):
-    """All that the page shows, except verdicts and answer, which a process of their own computes."""
+    """All content of the live page except verdicts and answer, which a separate process computes."""
 
     folder: Path
     progress: Progress | None
     silent_seconds: float | None
-    """Seconds since the study's last sign of life, if too long ago; else None."""
+    """Seconds since the study last wrote, if more than `SILENT_SECONDS`; otherwise None."""
     curves: dict[str, Curve]
 
     @property
@@ -105,7 +105,7 @@ class View(LedgerView):
 
 
 class Folder:
-    """Reads a results folder, from any thread."""
+    """Reads a results folder for the live page. Any thread may call it."""
 
     def __init__(self, results: Path) -> None:
         self.results = results
@@ -115,11 +115,11 @@ class Folder:
         self._lock = threading.Lock()
 
     def view(self) -> View:
-        """Return the folder's current content. Errors of reading become entries of `problems`."""
+        """Return the current content of the results folder. Errors of reading become entries of `problems`."""
         with self._lock:
             signature = signature_of(self.results)
             ledger_view = self._ledger_view
-            # After problems it is read again.
+            # After a problem the ledger is read again, even if no file changed.
             if ledger_view is None or ledger_view.signature != signature or ledger_view.problems:
                 ledger_view = self._ledger_view = _ledger_view(self.results, self._ledger, signature)
             problems = list(ledger_view.problems)
@@ -144,7 +144,7 @@ class Folder:
 
 
 def _ledger_view(results: Path, ledger: Ledger, signature: Signature) -> LedgerView:
-    """Read the part that changes when a trial ends. `signature` is older, so later changes are read next time."""
+    """Read what changes only when a trial ends. `signature` was made before, so later changes are read next time."""
     problems: list[str] = []
     info = _or_none(lambda: _info(results), problems)
     records, set_aside = ledger.sift()
@@ -196,7 +196,7 @@ def signature_of(results: Path) -> Signature:
 
 
 class _RecipeScores:
-    """The recipes of a study with their scores."""
+    """Computes the scores of a study's recipes for the live page."""
 
     def __init__(self, results: Results) -> None:
         self.results = results
@@ -204,7 +204,7 @@ class _RecipeScores:
         self._began = min(ended, default=0.0)
 
     def explored(self) -> Iterator[ScoredRecipe]:
-        """Yield recipes on all data, then those on parts of the data, with which a search under a limit begins."""
+        """Yield rows and explored recipes on all of the data, then recipes on parts of the data."""
         for recipe in ranking(self.results):
             whole = Recipe.from_flat(recipe.records[0].recipe)
             yield self._of(recipe.records, recipe.values, 1.0, whole)
@@ -216,7 +216,7 @@ class _RecipeScores:
         yield from _best_first(parts)
 
     def finals(self) -> Iterator[ScoredRecipe]:
-        """Yield the recipes of the finals that have finished trials."""
+        """Yield the recipes of the finals that have finished trials, the best first."""
         judged = []
         compared = self.results.info.finals.hashes if self.results.info.finals else set()
         for key, records in self.results.finals.items():
@@ -246,12 +246,12 @@ class _RecipeScores:
 
 
 def _best_first(places: Sequence[tuple[float, tuple[float, ...], ScoredRecipe]]) -> list[ScoredRecipe]:
-    """Sort by share of the data and merit, the best first. `places`: (share, merit, recipe)."""
+    """Return the recipes, sorted by share of the data and merit, the best first, of triples (share, merit, recipe)."""
     return [best for *_, best in sorted(places, key=lambda place: place[:2], reverse=True)]
 
 
 def _ended(record: Record) -> float:
-    """Return the end of the trial in seconds since 1970; infinity if unknown."""
+    """Return when the trial ended, in seconds since 1970; infinity if unknown."""
     return datetime.datetime.fromisoformat(record.finished_at).timestamp() if record.finished_at else math.inf
 
 

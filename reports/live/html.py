@@ -27,20 +27,20 @@ from search_spaces.goals import Goal
 from search_spaces.limits import LIMITS
 
 PAGE = Path(__file__).with_name("page.html")
-"""The page's template with places `$name`."""
+"""The template of the page, with `$name` in place of each part."""
 MAX_LISTED = 50
 MAX_LISTED_RECIPES = 200
-"""Largest number of recipes in the table."""
+"""Largest number of recipes in the page's table of recipes."""
 MAX_NAMED_TRIALS = 3
-"""Largest number of trials with the same reason of failure that are named."""
+"""Largest number of trials that are named for each reason of failure; more are only counted."""
 MAX_ENDED_CURVES = 40
-"""Largest number of ended trials whose losses are drawn behind the running ones."""
+"""Largest number of ended trials whose losses are drawn in grey, behind those of running trials."""
 STAGE_WORDS = {
     "search": "recipes are tried on a development score",
     "finals": "the best again under new random seeds, which decides the answer",
     "further": "models of these seeds are averaged, where that helps",
 }
-"""What a study does in each stage."""
+"""What a study does in each of its stages."""
 WITH_CURVE = "models of these seeds are averaged, where that helps; parts of the data say what more of it gives"
 """What a study does in the last stage, if it has a learning curve."""
 WAITS = "The answer is being worked out, which takes some seconds. This page renews itself."
@@ -48,7 +48,7 @@ LEVELS = {"base": "broken line: the base settings", "encoder": "dotted: the untr
 
 
 def page(view: View, judged: Mapping[str, str]) -> str:
-    """Return the whole page with the current content, so that it can be read without its script."""
+    """Return the whole page with its current content. Without a script it can be read, but is not updated."""
     places = {name.replace("-", "_"): content for name, content in parts_of(view, judged).items()}
     return Template(PAGE.read_text(encoding="utf-8")).substitute(places, title=escape(title(view)))
 
@@ -70,13 +70,13 @@ def title(view: View) -> str:
 
 
 def _by_the_clock(view: View) -> bool:
-    """Return whether a limit in minutes ends a search, so that its number of trials is unknown."""
+    """Return whether a limit in minutes ends the search, so that its number of trials is unknown."""
     info, clocks = view.info, {name for name, limit in LIMITS.items() if limit.clock}
     return info is not None and info.search == "optuna" and not clocks.isdisjoint(info.limits)
 
 
 def parts_of(view: View, judged: Mapping[str, str]) -> dict[str, str]:
-    """Return the HTML of each part by the id of its place. `judged`: the parts that `verdicts` returns."""
+    """Return the HTML of each part of the page by its id. `judged`: the parts made by the function `verdicts`."""
     of_colour = colours([trial.key for trial in view.progress.running]) if view.progress else {}
     queued = view.progress.counts.get("queued", 0) if view.progress else 0
     chosen = view.progress and any(stage.passed for stage in view.progress.stages if stage.name != "search")
@@ -145,7 +145,7 @@ def _stand(view: View) -> str:
 
 
 def so_far(view: View) -> str:
-    """Return the best explored recipe on most data, beside its references; empty for several goals."""
+    """Return the best explored recipe so far, beside base settings and encoder; empty for several goals."""
     best = next((each for each in view.best if not each.role), None)
     if best is None or len(view.goals) > 1:
         return ""
@@ -223,7 +223,7 @@ def _step(trial: Running) -> str:
 
 
 def _losses(view: View, of_colour: dict[str, str]) -> str:
-    """Draw a picture for each objective, as losses of different objectives cannot be compared."""
+    """Draw the losses of trials, a picture for each objective: losses of different objectives cannot be compared."""
     by_objective: dict[str, dict[str, Curve]] = {}
     for key, curve in view.curves.items():
         by_objective.setdefault(view.objectives.get(key, ""), {})[key] = curve
@@ -246,7 +246,7 @@ def _losses(view: View, of_colour: dict[str, str]) -> str:
 
 
 def _course(view: View) -> str:
-    """Draw the scores on the first goal of recipes on the same share of the data, with references."""
+    """Draw recipes' scores on the first goal over time, for one share of the data, with base settings and encoder."""
     share, searched = _comparable(view)
     if not searched:
         return ""
@@ -264,14 +264,14 @@ def _course(view: View) -> str:
 
 
 def _comparable(view: View) -> tuple[float, list[ScoredRecipe]]:
-    """Return the share of the data on which most recipes of the search were trained, and these recipes."""
+    """Return the share of the data on which most recipes of the search trained, and the recipes trained on it."""
     shares = Counter(best.share for best in view.best if not best.role)
     share = shares.most_common(1)[0][0] if shares else 1.0
     return share, [best for best in view.best if not best.role and best.share == share]
 
 
 def _settings(view: View) -> str:
-    """Draw which settings go with high scores."""
+    """Draw recipes of the search as lines over their settings, to show which settings go with high scores."""
     share, searched = _comparable(view)
     drawn = searched[:: -(-len(searched) // MAX_LISTED_RECIPES) or 1]  # if there are many, evenly spaced by rank
     picture = settings_picture(drawn, view.goals[0].lower_is_better) if len(drawn) > 1 else ""
@@ -321,8 +321,11 @@ def _data(best: ScoredRecipe) -> str:
 
 
 def verdicts(findings: str | None, problem: str, finished: int, runs: bool) -> dict[str, str]:
-    """Return the answer and the findings of `reports.live.reckoned` as HTML, by the ids of their places. `finished`:
-    the current number of finished trials."""
+    """Return the answer and the verdicts as HTML, by the ids of their places on the page.
+
+    `findings`: what `reports.live.reckoned` printed. `problem`: its error. `finished`: the number of finished trials
+    now.
+    """
     answer = json.loads(findings).get("answer", []) if findings and finished else []
     if runs:  # the command is running already
         answer = [part for part in answer if part[0] != GO_ON]
@@ -377,7 +380,7 @@ def _board(board: dict[str, Any]) -> str:
 
 
 def _failed(view: View) -> str:
-    """Return a line for each reason, with the trials that ended for it."""
+    """Return a table of trials that failed, stopped early or did not run: a line for each reason."""
     missing = view.info.missing if view.info else {}
     ends = [(f"failed: {trial.reason}", f"{trial.name}, {seed_in_words(trial.seed)}") for trial in view.failed]
     ends += [(f"set aside: {why}", name) for name, why in view.set_aside.items()]
@@ -413,12 +416,12 @@ def _queued(view: View, total: int) -> str:
 
 
 def _seed(seed: int) -> str:
-    """Return `0`, `fresh 0` or `average, 25% untrained`."""
+    """Return a seed in few words: `0`, `fresh 0`, or `average, 25% untrained` for a soup."""
     return escape(seed_in_words(seed).replace("seed ", ""))
 
 
 def _rung(trial: Running) -> str:
-    """Return `61.5 at 3`; for two goals `61.5, 80.1 at 3`."""
+    """Return a trial's scores at its last rung, the third: `61.5 at 3`; for two goals `61.5, 80.1 at 3`."""
     if trial.rung is None:
         return DASH
     return f"{', '.join(map(number, trial.scores.values()))} at {escape(str(trial.rung))}"
@@ -431,14 +434,14 @@ def _foot(view: View) -> str:
 
 
 def _words(trial: Waiting | ScoredRecipe) -> str:
-    """Return the name, and below it the settings in which the recipe differs from the base recipe."""
+    """Return the name of a trial or recipe and, below it, its changes to the base recipe."""
     changes = f'<span class="changes">{escape(trial.changes)}</span>' if trial.changes else ""
     return f"{escape(trial.name)}{changes}"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str, sortable: bool = False) -> str:
-    """Return a table of HTML cells. A head with a leading `#` marks a column of numbers. A row's first cell is its
-    head.
+    """Return a table of these HTML cells. A leading `#` in `head` marks a column of numbers; first cells head their
+    rows.
 
     On a phone the style puts a row's cells below each other, each with its column's name. Roles keep it a table for
     screen readers.

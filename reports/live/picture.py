@@ -1,4 +1,4 @@
-"""Loss curves as inline SVG. Colours are CSS classes, which the page's style defines for light and dark."""
+"""Line pictures for the live page as inline SVG. Colours are CSS classes, which the page's style defines."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ COLOURS = 8
 WIDTH, HEIGHT = 720, 280
 LEFT, RIGHT, TOP, BOTTOM = 52, 12, 12, 40
 ROOM = 0.04
-"""Free space above and below the values, as a share of their range."""
+"""Free space above and below the lines, as a share of the range of their values."""
 AXIS_MARKS = 5
 """Approximate number of marks on an axis."""
 
 
 def colours(keys: Sequence[str]) -> dict[str, str]:
-    """Return a CSS class for each trial, `c0` to `c7`. Trials keep their class while others come and go, if
-    possible."""
+    """Map each trial key to a CSS class for its colour, `c0` to `c7`. If possible, trials keep their class later."""
     taken: dict[str, str] = {}
     for key in keys:
         number = zlib.crc32(key.encode())
@@ -31,7 +30,7 @@ def colours(keys: Sequence[str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class LiveAxes:
-    """Two axes: from 0 to `last`, and from `low` to `high`."""
+    """The axes of a picture: the horizontal one from 0 to `last`, the vertical one from `low` to `high`."""
 
     last: float
     low: float
@@ -39,7 +38,7 @@ class LiveAxes:
 
     @classmethod
     def around(cls, last: float, values: Sequence[float]) -> LiveAxes:
-        """Return axes around the values, with some room at both ends."""
+        """Return axes around these values, with some space above and below, and from 0 to `last`."""
         low, high = min(values), max(values)
         room = 0.5 if high - low < 1e-9 else ROOM * (high - low)
         return cls(last or 1.0, low - room, high + room)
@@ -51,16 +50,16 @@ class LiveAxes:
         return TOP + (HEIGHT - TOP - BOTTOM) * (self.high - value) / (self.high - self.low)
 
     def path(self, points: Iterable[tuple[float, float]]) -> str:
-        """Return the SVG attribute `points` of a line."""
+        """Return these points as the SVG attribute `points` of a line."""
         return " ".join(f"{self.x(first):.1f},{self.y(second):.1f}" for first, second in points)
 
     def level(self, name: str, value: float) -> str:
-        """Return a horizontal line."""
+        """Return a horizontal line at this value, as SVG. `name`: its CSS class."""
         at = f"{self.y(value):.1f}"
         return f'<line class="{name}" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at}" y2="{at}"/>'
 
     def axes(self, across: str) -> Iterator[str]:
-        """Yield the grid, its numbers, and the name of the horizontal axis."""
+        """Yield the grid, its numbers, and `across`, the name of the horizontal axis, as SVG."""
         for mark in marks(self.low, self.high):
             yield self.level("grid", mark)
             yield f'<text class="end" x="{LEFT - 8}" y="{self.y(mark) + 4:.1f}">{mark:g}</text>'
@@ -71,13 +70,15 @@ class LiveAxes:
 
 
 def svg(parts: Iterable[str], words: str) -> str:
-    """Return an SVG element. `words`: its description for screen readers."""
+    """Return these parts in one SVG element. `words`: its description for screen readers."""
     return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{words}">{"".join(parts)}</svg>'
 
 
 def score_picture(tried: Sequence[tuple[float, float]], levels: Mapping[str, float], lower_is_better: bool) -> str:
-    """Draw each recipe's score over the minutes at which it ended, the best score so far, and horizontal lines with the
-    classes `levels`; empty without recipes."""
+    """Draw the scores in `tried`, pairs of minutes and score, and the best score so far; empty without scores.
+
+    `levels` maps CSS classes to scores that are drawn as horizontal lines.
+    """
     if not tried:
         return ""
     course = sorted(tried)
@@ -108,7 +109,7 @@ def loss_picture(running: Mapping[str, Curve], others: Sequence[Curve], of_colou
 
 
 def marks(low: float, high: float) -> list[float]:
-    """Return about `AXIS_MARKS` round numbers between `low` and `high`."""
+    """Return about `AXIS_MARKS` round numbers from `low` to `high`, for the marks of an axis."""
     rough = (high - low) / AXIS_MARKS
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)

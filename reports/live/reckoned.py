@@ -1,9 +1,9 @@
-"""Slow computations for the live page, run as a separate process: the study must not wait for a bootstrap.
+"""Slow computations for the live page, in a separate process, because the study must not wait for a bootstrap.
 
     python -m reports.live.reckoned RESULTS          # prints the findings so far as JSON, and the answer
     python -m reports.live.reckoned RESULTS COPY     # writes the report into a copy of the folder, as one HTML file
 
-The report has verdicts that a reader may keep, so it is recorded as a look at the study, in RESULTS itself.
+A reader may keep the report and its verdicts, so the report is recorded in RESULTS as a look at the study.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def findings(results: Results) -> dict[str, object]:
-    """Return the facts, the sentences of their flags, and the answer in words, for JSON."""
+    """Return the study's findings with the sentences of their flags, and the lines of its answer, for JSON."""
     answer = [[line.head, line.words, line.command] for line in lines(Answer.of(results), results.info, one_line)]
     facts = Findings.of(results)
     finished = sum(trial.status == "finished" for trial in (*results.of_all_trials, *results.differently_evaluated))

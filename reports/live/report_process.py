@@ -17,14 +17,14 @@ from reports.live.folder import Signature
 ROOT = Path(__file__).resolve().parents[2]
 MAX_SECONDS = 1800
 NICE = 10
-"""Lowers the priority of the process below the study's own."""
+"""Added to the niceness of the process, so that its priority is below the study's."""
 
 
 class CachedReport:
-    """A cached text made of a results folder."""
+    """A text made of the whole ledger, such as the report. It is made again only after the ledger changed."""
 
     def __init__(self, make: Callable[[], str], one_at_a_time: threading.Lock) -> None:
-        """`make` returns the text, or raises an error of one sentence. All texts share the lock `one_at_a_time`."""
+        """`make` returns the text, or raises an error of one sentence. All texts share one lock, `one_at_a_time`."""
         self._make, self._lock = make, one_at_a_time
         self._signature: Signature | None = None
         self._content: str | None = None
@@ -32,10 +32,10 @@ class CachedReport:
         self._renewing = False
 
     def get(self, signature: Signature) -> str:
-        """Return the text for this state of the ledger, and wait for it. Raise `RuntimeError` if it cannot be made."""
+        """Return the text for this state of the ledger, made if needed. Raise `RuntimeError` if that fails."""
         with self._lock:
             if self._signature != signature:
-                # After a failure it is tried again only if the ledger changed.
+                # After a failure the text is made again only if the ledger changed.
                 self._signature, self._problem = signature, ""
                 try:
                     self._content = self._make()
@@ -46,7 +46,7 @@ class CachedReport:
             return self._content
 
     def latest(self, signature: Signature) -> tuple[str | None, str]:
-        """Return the present text or None, and the last error, if any. A newer text is made in the background."""
+        """Return the text last made, if any, and the last error. If the ledger changed, start to make a newer text."""
         if self._signature != signature and not self._renewing:
             self._renewing = True
             threading.Thread(target=self._renew, args=(signature,), daemon=True).start()

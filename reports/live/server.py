@@ -1,4 +1,4 @@
-"""The server of the live page: on this machine's loopback only, with GET requests to five addresses."""
+"""The server of the live page. It answers GET requests to five addresses, from this machine alone."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ POLICY = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 REPORT_POLICY = "frame-ancestors 'none'"
-"""The report is one file that includes its script and style; its own policy permits them."""
+"""Content security policy of the report's address. The report itself has a policy that permits its script and style."""
 HOSTS = re.compile(r"(localhost|127\.0\.0\.1)(:\d{1,5})?", re.IGNORECASE)
 """Accepted host names. A foreign name that resolves to this machine (DNS rebinding) is refused."""
 HTML, JSON = "text/html; charset=utf-8", "application/json; charset=utf-8"
 
 
 Push = Callable[[str], object]
-"""Receives the name of a folder in which something was recorded; for a working copy it copies the folder to the URL."""
+"""Takes the name of a results folder's subfolder in which a file is new, and copies it to the URL, if there is one."""
 
 
 def serve(results: Path, push: Push) -> None:
@@ -48,7 +48,10 @@ def serve(results: Path, push: Push) -> None:
 
 
 def listen(results: Path, push: Push = lambda name: None) -> LiveServer:
-    """Return the server before `serve_forever` is called. Raises the same errors as `serve`."""
+    """Return a server for the results folder, bound to a free port. The caller then calls its `serve_forever`.
+
+    Raise the same errors as `serve`.
+    """
     StudyInfo.load(results).load_space(results)  # runs the plugins that the records' recipes may need
     try:
         return LiveServer(results.resolve(), push)
@@ -57,7 +60,7 @@ def listen(results: Path, push: Push = lambda name: None) -> LiveServer:
 
 
 class LiveServer(ThreadingHTTPServer):
-    """A server for one results folder."""
+    """The server of the live page of one results folder."""
 
     daemon_threads = True
 
@@ -91,7 +94,7 @@ class LiveServer(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One request."""
+    """Handles one request to the live page."""
 
     server: LiveServer
     server_version, sys_version = "live", ""
@@ -148,7 +151,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def _report(results: Path, push: Push) -> str:
-    """Return the report as one HTML file. The results folder keeps its owner's report; only the look is recorded."""
+    """Return the report as one HTML file, made in a copy of the folder. In the folder only the look is recorded."""
     from reports.report import scratch_copy  # imports the plotting libraries
 
     with scratch_copy(results) as copy:

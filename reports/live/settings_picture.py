@@ -1,5 +1,5 @@
-"""Recipes as lines over parallel axes: one axis for each setting that differs, the last for the score. Inline SVG. A
-line's CSS class is the fifth of the recipes that its score belongs to."""
+"""Recipes as lines over parallel axes, as inline SVG: an axis for each setting that differs, and the last for the
+score. A line's CSS class says which fifth of the recipes, by score, it belongs to."""
 
 from __future__ import annotations
 
@@ -19,22 +19,21 @@ MAX_AXES = 7
 FIFTHS = 5
 SIDE, TOP, BOTTOM = 64, 44, 40
 ABSENT = HEIGHT - 12
-"""Height at which lines pass the axis of a setting that their recipes do not have."""
+"""Height at which a line passes the axis of a setting that its recipe does not have."""
 MAX_LABELS, LABEL_DISTANCE = 6, 16
-"""An axis with at most `MAX_LABELS` values labels all that are at least `LABEL_DISTANCE` apart; any other axis
-only its ends."""
+"""An axis of at most `MAX_LABELS` values labels all that are `LABEL_DISTANCE` apart; any other axis labels its ends."""
 LOGARITHMIC = 10.0
-"""Numbers have a logarithmic axis if the largest is at least this many times the smallest."""
+"""An axis of positive numbers is logarithmic if the largest is at least this many times the smallest."""
 
 
 @dataclass(frozen=True)
 class SettingAxis:
-    """A vertical axis: numbers by their size, upwards; words at equal distances."""
+    """The vertical axis of one setting. Numbers are placed by size, upwards; words at equal distances."""
 
     label: str
     x: float
     values: tuple[Value, ...]
-    """Distinct values, sorted."""
+    """The setting's values without copies, sorted."""
     everywhere: bool = True
     """Whether all recipes have the setting."""
 
@@ -46,7 +45,7 @@ class SettingAxis:
         return cls(label, x, ordered, len(values) == recipes)
 
     def y(self, value: Value) -> float:
-        """Return the height of a value."""
+        """Return the height of a value on the axis."""
         ends = (self.values[0], value, self.values[-1])
         if _numbers(self.values):
             numbers = [float(end) for end in ends]  # type: ignore[arg-type]
@@ -59,7 +58,7 @@ class SettingAxis:
         return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share
 
     def svg(self, row: int) -> Iterator[str]:
-        """Yield the axis as SVG. `row`: the row of its label; neighbouring labels in one row would touch."""
+        """Yield the axis as SVG. `row`: the text row for the axis's label, so that neighbouring labels do not touch."""
         yield f'<line class="grid" x1="{self.x:.0f}" x2="{self.x:.0f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>'
         yield f'<text class="middle" x="{self.x:.0f}" y="{13 + 15 * row}">{escape(self.label)}</text>'
         ends = [self.values[0], self.values[-1]]
@@ -77,7 +76,7 @@ class SettingAxis:
 
 
 def settings_picture(lines: Sequence[ScoredRecipe], lower_is_better: bool) -> str:
-    """Draw recipes with their first score; empty if no setting differs."""
+    """Draw these recipes as lines over their settings and their first score; empty if no setting differs."""
     by_key: dict[str, list[Value]] = {}
     for line in lines:
         for key, value in line.settings.items():

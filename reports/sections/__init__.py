@@ -1,4 +1,4 @@
-"""The sections of a report, in order. A plugin adds one:
+"""The sections of a report, in order. A plugin can add a section:
 
     from reports.sections import SECTIONS, Section
 
@@ -7,7 +7,7 @@
 
     SECTIONS.add(Section("lengths", "How long it took", lengths, after="what_was_run"))
 
-`python -m reports RESULTS --plugin my_section.py` shows it. A study that ran with the plugin shows it by itself.
+`python -m reports RESULTS --plugin my_section.py` shows it. If the study ran with the plugin, `--plugin` is not needed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from trainables.errors import UserError
 from trainables.registry import Registry, load
 
 Write = Callable[["Results", Path], str | Sequence[Block]]
-"""Takes the results and the folder for pictures; returns blocks or one paragraph, empty if not applicable."""
+"""Takes the results and a folder for pictures; returns a section's blocks, or one paragraph. Empty: no section."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Section:
 
     name: str
     heading: str
-    """Empty for the text directly below the title."""
+    """The section's heading; empty for the text directly below the report's title."""
     write: Write | str
     """The function that writes the section, or `"module:function"`.
 

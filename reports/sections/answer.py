@@ -12,6 +12,6 @@ from reports.words.markdown import text, verbatim
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write a line for each part of the answer."""
+    """Write the answer, a line for each of its parts."""
     answer = lines(Answer.of(results), results.info, text)
     return [Bullets([f"**{line.head}:** {verbatim(line.words) if line.command else line.words}" for line in answer])]

@@ -14,11 +14,11 @@ from trainables.evaluation_config import all_keys
 from trainables.recipe import Value
 
 EMPTY: tuple[object, ...] = ((), [])
-"""Lists without entries. Their keys are left out, as are keys that the recipe does not have."""
+"""Empty lists. A key with such a value is left out, like a key that the recipe does not have."""
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write the changes of this study and of the finalists, then the whole base recipe."""
+    """Write how the base recipe differs from the paper's and the finalists from it, then the whole base recipe."""
     paper, ours = results.paper_settings, results.settings
     lines = [
         [f"`{key}`", _value(paper, key), "same" if _value(paper, key) == _value(ours, key) else _value(ours, key)]
@@ -37,7 +37,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def _finalists(results: Results) -> list[Block]:
-    """Write every setting in which finalists differ from the base recipe; their names show only the first few."""
+    """Write every setting in which a finalist differs from the base recipe. Recipe names have only the first few."""
     finalists = [finalist for finalist in Answer.of(results).finalists if finalist.settings]
     keys = dict.fromkeys(key for finalist in finalists for key in finalist.settings)
     if not keys:

@@ -1,4 +1,4 @@
-"""Test items of the user's own tasks that the answer mends and breaks: some of each, with their texts."""
+"""Test items of the user's own tasks that the recommended recipe mends or breaks: some of each, with their texts."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from reports.words.markdown import code, count, percent, signed, text, verbatim
 from trainables.errors import UserError
 
 MAX_SHOWN_ITEMS = 5
-"""Largest number of items of each kind."""
+"""Largest number of mended, and of broken, items that are shown."""
 MAX_SHOWN_LABELS = 8
-"""Largest number of labels; those with the most changed items are shown."""
+"""Largest number of labels in the table; those with the most changed items are shown."""
 MAX_SHOWN_TASKS = 2
-"""Largest number of tasks."""
+"""Largest number of tasks whose items are shown."""
 MEANING = {
     "test_ndcg@10": "100 % where the right texts come first, 63 % where one comes second, 0 % beyond the tenth",
 }
-"""Explains an item's own value of a number."""
+"""Explains values of a number for a single item, by the number's name."""
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write items of each own task that counts in a goal. Empty without finals, and if no predictions were kept."""
+    """Write changed items of each own task that counts in a goal. Empty without finals or kept predictions."""
     judging = dict.fromkeys(task for task, _ in results.own_figure.weights) if results.own_figure else {}
     # Reports must not print SentEval's sentences.
     tasks = [task for task in judging if of_own_data(task)][:MAX_SHOWN_TASKS]
@@ -73,7 +73,7 @@ def _of_task(items: Items, results: Results) -> list[Block]:
 
 
 def _table(head: str, items: Sequence[Item], seeds: bool, shares: bool) -> DataTable:
-    """`seeds`: before and now are shares of the seeds that were right. `shares`: these have values other than 0 and
+    """Return a table of changed items. `seeds`: whether their values are shares of seeds. `shares`: not only 0 and
     1."""
     if not all(map(_has_scores, items)):
         return DataTable([head, "points"], [[_text(item), signed(item.change, 3)] for item in items])

@@ -1,4 +1,4 @@
-"""The paper's claims and whether our figures show them: one line for each claim that has run, at least in part."""
+"""The paper's claims, and whether this study's numbers show them: a line for each claim that is decided."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from reports.words.markdown import DASH, count, signed, text
 from search_spaces.paper import Claim
 
 MAX_NAMED_ROWS = 3
-"""Largest number of rows without a part in a verdict that are named; more are only counted."""
+"""Largest number of rows left out of a verdict that are named; more are only counted."""
 
 DECIDED: dict[Verdict, str] = {
     "agrees": "agree with",
     "agrees in part": "agree in part with",
     "disagrees": "disagree with",
 }
-"""Verbs for the verdicts on claims that were decided."""
+"""Verdicts by which a claim is decided, with the words for them: our figures "agree with" the claim."""
 OPEN: dict[Verdict, str] = {"undecided": "undecided", "undecided: one seed": "undecided (one seed)"}
 MAX_QUOTED_CLAIMS = 2
 """Largest number of decided claims that are quoted; more are only counted."""
@@ -41,11 +41,11 @@ VERDICTS: dict[Verdict, str] = {
     "not finished": "comparisons that the sentence needs have not run, and those that have do not refute it surely "
     "enough for all claims together; what is decided so far is said of each comparison by itself at 95 %",
 }
-"""Explains each verdict in the table."""
+"""The explanation of each verdict, for the text on how to read the table."""
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write the counts of verdicts, and the table of the claims that were decided."""
+    """Write how many claims have each verdict, and the table of the decided claims; empty without claims."""
     judged = Findings.of(results).claims
     if not judged:
         return []
@@ -56,7 +56,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def how_to_read(judged: Sequence[JudgedClaim], comparable: bool) -> list[Block]:
-    """Explain the columns and verdicts; empty if no claim was run."""
+    """Explain the columns and verdicts of the table of claims; empty if no claim was run."""
     run = tuple(item for item in judged if item.verdict != "not run")
     if not run:
         return []
@@ -88,7 +88,7 @@ def how_to_read(judged: Sequence[JudgedClaim], comparable: bool) -> list[Block]:
 
 
 def in_short(judged: Sequence[JudgedClaim], comparable: bool) -> str:
-    """Return how many of the paper's claims were tested, with which verdicts. If few were decided, they are quoted."""
+    """Return how many of the paper's claims were tested, and with which verdicts. If few are decided, quote them."""
     counts = Counter(item.verdict for item in judged)
     tested = sum(counts[verdict] for verdict in (*DECIDED, *OPEN))
     if not tested:
@@ -130,12 +130,13 @@ def claims_table(judged: Sequence[JudgedClaim]) -> DataTable:
 
 
 def where(claim: Claim) -> str:
-    """Return the claim's table and column: `Table 2, Avg.`"""
+    """Return the table and column of the paper that a claim is about: `Table 2, Avg.`"""
     return f"Table {text(claim.table)}, {text(claim.column)}"
 
 
 def direction_in_words(item: JudgedClaim) -> str:
-    """Return `+2.75, as claimed`, with the relation if it has a margin; no direction if comparisons are missing."""
+    """Return the claimed difference as measured: `+2.75, as claimed`. If the claim has a margin, add the margin; if
+    comparisons are missing, leave out whether it is as claimed."""
     taking_part = [pair for pair in item.compared if not pair.excluded] or item.compared
     gains = tuple(None if pair.comparison is None else pair.comparison.gain for pair in taking_part if not pair.of_gaps)
     figures = _figures(item.claim, gains)
@@ -147,7 +148,7 @@ def direction_in_words(item: JudgedClaim) -> str:
 
 
 def relation_in_words(claim: Claim) -> str:
-    """Return the range that the difference must be in; empty if it must only be above 0."""
+    """Return the range in which the claim puts the difference: `at least 2`; empty if anything above 0 will do."""
     points = f"{claim.points:g}"
     if claim.relation == "above":
         return f"at least {points}" if claim.points else ""
@@ -159,7 +160,7 @@ def relation_in_words(claim: Claim) -> str:
 
 
 def size_in_words(item: JudgedClaim) -> str:
-    """Return the stated size and how our difference compares with it."""
+    """Return the size of the difference that the claim states, and how the measured difference compares with it."""
     if item.claim.stated is None:
         return DASH
     stated = f"the text says {signed(item.claim.stated)}"
@@ -168,7 +169,7 @@ def size_in_words(item: JudgedClaim) -> str:
 
 
 def interval_in_words(item: JudgedClaim) -> str:
-    """Return `+5.65 to +6.76`, the interval of the comparison that decides the verdict, with its basis."""
+    """Return `+5.65 to +6.76`, the interval of the comparison that decides the verdict, and what it is over."""
     comparison = None if item.deciding is None else item.deciding.comparison
     if comparison is None or comparison.low is None:
         return DASH
@@ -177,7 +178,7 @@ def interval_in_words(item: JudgedClaim) -> str:
 
 
 def verdict_in_words(item: JudgedClaim) -> str:
-    """Return the verdict, such as `agrees`, with its limits."""
+    """Return the verdict on a claim, such as `agrees`, with its restrictions in words."""
     limits = _refuted(item)
     missing = sum(pair.status == "missing" for pair in item.compared)
     if missing:
@@ -205,7 +206,7 @@ def verdict_in_words(item: JudgedClaim) -> str:
 
 
 def _refuted(item: JudgedClaim) -> list[str]:
-    """Return the comparison that is most surely against a claim whose comparisons must all hold."""
+    """Name the comparison that contradicts the claim most surely, if all of the claim's comparisons must hold."""
     if item.direction != "against" or len(item.compared) == 1 or item.claim.quantifier != "all" or not item.deciding:
         return []
     against = [pair for pair in item.compared if pair.decided(item.claim) == "against"]
@@ -216,7 +217,7 @@ def _refuted(item: JudgedClaim) -> list[str]:
 
 
 def _so_far(item: JudgedClaim) -> list[str]:
-    """Return how many comparisons are decided, each by itself."""
+    """Return how many comparisons of an unfinished claim are decided, each judged by itself."""
     once = [pair for pair in item.compared if not pair.repeated]
     ways = Counter(pair.decided(item.claim) for pair in once)
     total = len(once)
@@ -233,7 +234,7 @@ def _kept_out(pairs: list[ClaimComparison], item: JudgedClaim) -> list[str]:
 
 
 def _of(pairs: list[ClaimComparison], item: JudgedClaim, what: str) -> str:
-    """Return `1 of 2 comparisons not tested: `; empty if these are all comparisons."""
+    """Return `1 of 2 comparisons not tested: ` for these `pairs`; empty if they are all comparisons of the claim."""
     if len(pairs) == len(item.compared):
         return ""
     return f"{len(pairs)} of {count(len(item.compared), 'comparison')} {what}: "
@@ -244,7 +245,7 @@ def _contradicted(claim: Claim) -> str:
 
 
 def _figures(claim: Claim, gaps: tuple[float | None, ...]) -> str:
-    """Return a single difference, or in how many comparisons the claim holds and the range of the differences."""
+    """Return the difference; of several, in how many comparisons the claim holds and the range of the differences."""
     measured = [gap for gap in gaps if gap is not None]
     if not measured:
         return DASH
@@ -255,7 +256,7 @@ def _figures(claim: Claim, gaps: tuple[float | None, ...]) -> str:
 
 
 def _elsewhere(item: JudgedClaim, published: bool) -> str:
-    """Return ` here, +0.60 in Table 3, Avg.`: the same rows' difference where the claim says it is smaller."""
+    """Return ` here, +0.60 in Table 3, Avg.`: the same rows' difference where, by the claim, it is smaller."""
     both = item.published if published else item.gaps
     gaps = [pair for pair in item.compared if pair.of_gaps]
     if item.claim.smaller_in is None or not gaps or both[0] is None:

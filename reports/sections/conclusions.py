@@ -1,4 +1,4 @@
-"""Conclusions from boards, in sentences: rows above the baseline, rows that may be the best, and their gains."""
+"""Conclusions from boards, in sentences: which rows are above the baseline, which may be the best, and their gains."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from reports.words.guards import listed
 from reports.words.markdown import code, count, number, signed, text
 
 MAX_BEST_ROWS = 5
-"""Largest number of rows of a best set that are named; more are only counted."""
+"""Largest number of rows that may be the best and are named; more are only counted."""
 MAX_NAMED = 3
 """Largest number of rows or tasks that are named; more are only counted."""
 
 
 def conclusions(boards: Sequence[Board]) -> list[str]:
-    """Return what the boards show, a paragraph each. Boards with the same conclusion share a sentence.
+    """Return what the boards show, a paragraph for each conclusion; boards with the same conclusion share one.
 
-    A row is called the best only if it is alone in the best set and shown to be above the baseline.
+    A row is called the best only if no other row may be the best and it is shown to be above the baseline.
     """
     statements: dict[str, list[tuple[Board, str]]] = {}
     for board in boards:
@@ -38,7 +38,7 @@ def conclusions(boards: Sequence[Board]) -> list[str]:
 
 
 def _collapsed(boards: Sequence[Board]) -> list[str]:
-    """Return a sentence on the rows that collapse under some seeds, and how often."""
+    """Return a sentence on the rows of which some seeds collapsed, with how many; empty if none did."""
     fallen = {
         item.name: collapses(item.sample.count if item.sample else 0, item.collapsed)
         for board in boards
@@ -50,7 +50,7 @@ def _collapsed(boards: Sequence[Board]) -> list[str]:
 
 
 def conclusion(board: Board) -> tuple[str, str]:
-    """Return the conclusion of a board and the figure behind it, both without a capital and a full stop."""
+    """Return the conclusion of a board and the number behind it, as parts of a sentence."""
     rows = [item for item in board.counted if item.gain is not None]
     alone = board.best
     if board.baseline is None or not rows:
@@ -83,19 +83,19 @@ def conclusion(board: Board) -> tuple[str, str]:
 
 
 def _of_judged(board: Board) -> str:
-    """Return `row`, or if some rows could not be judged, a phrase that limits the best to the judged ones."""
+    """Return the words after "the best": `row`, or `of the rows that can be judged` if the board does not judge all."""
     return "row" if board.judges_all else "of the rows that can be judged"
 
 
 def _lost(item: Standing) -> str:
-    """Return the tasks on which the best row is surely worse than the baseline."""
+    """Return the tasks on which the row is shown to be worse than the baseline, as the end of a sentence."""
     tasks = [f"{text(task)} ({signed(change)})" for task, change in item.lost[:MAX_NAMED]]
     tasks += [f"{len(item.lost) - MAX_NAMED} more"] if len(item.lost) > MAX_NAMED else []
     return f", but it loses on {', '.join(tasks)}" if tasks else ""
 
 
 def _unjudged(boards: Sequence[Board]) -> list[str]:
-    """Return sentences on unjudged rows that measured higher than all judged ones, with the reason."""
+    """Return sentences on rows that measured higher than all judged rows, and on why they are not judged."""
     reasons: dict[str, dict[str, list[str]]] = {}
     for board in boards:
         for item in board.higher:
@@ -121,7 +121,7 @@ def _why_unjudged(item: Standing) -> str:
 
 
 def _gain(item: Standing) -> str:
-    """Return a gain with its interval and the interval's limits."""
+    """Return a gain with its interval, and a note if the interval is over test items or seeds alone."""
     basis = item.gain.basis if item.gain and item.gain.low is not None else ""
     limit = {"items only": " (over test items only)", "seeds only": " (over seeds only)"}.get(basis, "")
     return f"{interval(item.gain)} points{limit}"
@@ -132,7 +132,7 @@ def _mean(item: Standing) -> str:
 
 
 def _why(rows: Sequence[Standing]) -> str:
-    """Return why a board has no verdict at all."""
+    """Return why none of these rows is shown to be above or below the baseline."""
     verdicts = {item.verdict for item in rows}
     if verdicts == {"undecided: one seed"}:
         return "each recipe has one seed, and how far another would move it is unknown"
@@ -154,7 +154,7 @@ def _why(rows: Sequence[Standing]) -> str:
 
 
 def _rows(rows: Sequence[Standing]) -> str:
-    """Return `a` and `b`, or only the number of rows."""
+    """Return the names of the rows, `a` and `b`; of many rows only the number."""
     if len(rows) > MAX_NAMED:
         return count(len(rows), "row")
     return " and ".join(code(item.name) for item in rows)
@@ -171,7 +171,7 @@ def figure_name(board: Board) -> str:
 
 
 def best_set(board: Board) -> str:
-    """Return the rows that may be the best, on one line, with gains if there are several; empty if none is known."""
+    """Return the rows that may be the best, on one line; if there are several, with their gains. Empty if unknown."""
     inside, judged = board.best, len(board.judged)
     if not inside:
         return ""

@@ -11,7 +11,7 @@ from reports.words.markdown import code
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write a picture for each setting that a table varies."""
+    """Draw a curve of the scores for each setting that a table of the paper varies."""
     blocks: list[Block] = []
     for key in dict.fromkeys(paper.curve for paper in results.space.tables if paper.curve):
         path = pictures / f"curve-{key}.svg"
@@ -25,7 +25,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def _missing(results: Results, key: str) -> str:
-    """Return what is missing: rows of the tables, or only the baseline row that they are compared with."""
+    """Return why the curve over `key` is not drawn: its rows have no score, or the baseline row has none."""
     tables = [table for table in results.space.tables if table.curve == key]
     rows = any(
         results.cell(table, label, average_column(table).name) is not None

@@ -11,11 +11,11 @@ from reports.words.markdown import DASH, code, short_paths, text
 from trainables.senteval.tasks import GROUPS
 
 KINDS = {"corpus": "training corpus", "nli": "training pairs", "senteval": "SentEval"}
-"""The data that a record describes. The oldest records have `nli` in place of `corpus`."""
+"""Names of the data that a record describes. The oldest records have `nli` in place of `corpus`."""
 OWN_TASKS = "own tasks"
-"""Name for SentEval if no task is from there: its folder was not read."""
+"""Name used instead of SentEval if all tasks are the user's own, so that SentEval's folder was not read."""
 ELSEWHERE = {"premises"}
-"""Entries of a description that have their own section."""
+"""Entries of a data description that another section shows."""
 PHRASES = {
     "layout": "laid out as {}",
     "fingerprint": "fingerprint {}",
@@ -23,13 +23,13 @@ PHRASES = {
     "read": "{} documents read",
     "too_short": "{} of them too short",
 }
-"""Phrases for entries of a description. All other entries are shown by name, with spaces."""
+"""Phrases for entries of a data description. Any other entry is shown by its name, with spaces."""
 CODE_ENTRIES = {"layout", "fingerprint"}
-"""Entries that are names, shown as code."""
+"""Entries of a data description whose values are names, shown as code."""
 
 
 def data_table(results: Results) -> list[Block]:
-    """Return a table with a line for each content that was read, by its fingerprint."""
+    """Return a table of the data that trials read, a line for each content. Fingerprints tell contents apart."""
     lines = []
     for kind, name in KINDS.items():
         records = [record for record in results.records if record.data_read.get(kind)]
@@ -44,7 +44,7 @@ def data_table(results: Results) -> list[Block]:
 
 
 def _mixture(read: dict[str, Any]) -> dict[str, Any]:
-    """Return share, layout, source and fingerprint of each corpus of a mixture; other descriptions unchanged."""
+    """Return a mixture of corpora as one entry with share, layout, source and fingerprint of each; others unchanged."""
     if read.get("layout") != "mix":
         return read
     corpora = [
@@ -55,7 +55,7 @@ def _mixture(read: dict[str, Any]) -> dict[str, Any]:
 
 
 def _by_layout(descriptions: Sequence[dict[str, object]]) -> list[str]:
-    """Return a line for one content; for several layouts, the common entries first, then a line for each."""
+    """Describe one content in a line. For several layouts, describe the common entries first, then each in a line."""
     layouts: dict[object, list[dict[str, object]]] = {}
     for description in descriptions:
         layouts.setdefault(description.get("layout"), []).append(description)
@@ -74,7 +74,7 @@ def _by_layout(descriptions: Sequence[dict[str, object]]) -> list[str]:
 
 
 def _in_words(descriptions: Sequence[dict[str, object]]) -> str:
-    """Join descriptions of one content in one line, with ranges for different numbers, without zeros."""
+    """Return descriptions of one content as one line. Different numbers become a range; entries of 0 are left out."""
     phrases = []
     for key in dict.fromkeys(["layout", *(key for description in descriptions for key in description)]):
         values = [description[key] for description in descriptions if key in description]

@@ -33,7 +33,7 @@ ENDS = ("finished", NO_SCORE, ON_A_PART, "stopped early", "diverged", "left out"
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write the best explored recipes beside the best of the space's rows. For several goals `pareto` writes them."""
+    """Write the best explored recipes beside the space's best row. For several goals the section `pareto` has them."""
     if not results.explored:
         return []
     goals, recipes = results.goals, results.recipes
@@ -65,8 +65,8 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def _on_parts(results: Results) -> list[Block]:
-    """Write each recipe's development scores on parts of the data, sorted by the largest part it trained on, then by
-    the score there."""
+    """Write a table of development scores on parts of the data. Recipes are sorted by the largest part they trained on,
+    then by the score there."""
     goal = results.goals[0]
     scores, judged = part_scores(results, goal), {finalist.recipe for finalist in Answer.of(results).finalists}
     shares = sorted({share for by_share in scores.values() for share in by_share})
@@ -95,7 +95,7 @@ def _on_parts(results: Results) -> list[Block]:
 
 
 def _judged(results: Results) -> str:
-    """Return which recipes the finals judged, and how much chance moves the scores of all others."""
+    """Return which recipes the finals judged, and by how much chance moves all development scores."""
     names = listed([code(finalist.name) for finalist in Answer.of(results).finalists])
     goal, deviations = results.goals[0], list[float]()
     compared = results.info.finals.hashes if results.info.finals else set()
@@ -113,12 +113,12 @@ def _judged(results: Results) -> str:
 
 
 def _took(share: float, score: PartScore) -> str:
-    """Return a training time: `12 s on 1/8 of the data`."""
+    """Return how long a recipe's training took on a share of the data: `12 s on 1/8 of the data`."""
     return DASH if score.seconds is None else f"{duration(score.seconds)} on {share_in_words(share)}"
 
 
 def best_row(results: Results) -> Ranked | None:
-    """Return the best of the space's rows by the same score."""
+    """Return the space's row with the best development score; None if no row has a score."""
     rows = {results.info.row_hashes[label] for label in results.asked_rows}
     return next((recipe for recipe in ranking(results) if recipe.recipe_hash in rows), None)
 
@@ -153,7 +153,7 @@ def _counts(results: Results, scored: Sequence[str]) -> str:
 
 
 def _saved(results: Results) -> str:
-    """Return how much time early stops saved among the trials that a scheduler judged; empty if none was stopped."""
+    """Return how much time stopping trials early has saved, in a sentence; empty if no trial was stopped."""
     judged = [record for record in results.records if record.judged_at_rung and record.recipe_hash in results.explored]
     through = [record for record in judged if record.status == "finished"]
     stopped = [
@@ -177,7 +177,7 @@ def _saved(results: Results) -> str:
 
 
 def _optimism(results: Results, explored: Sequence[Ranked], best: Ranked) -> str:
-    """Return what the best explored recipe scored, and how much of the score is luck."""
+    """Return the best explored recipe's score, and by how much it is too good because chance helped to choose it."""
     goal = results.goals[0]
     name = code(name_of(results, best.recipe_hash))
     sentence = f"By {word(goal)} the best explored recipe is {name} ({spread(best.values[0])}). "
@@ -200,7 +200,7 @@ def _optimism(results: Results, explored: Sequence[Ranked], best: Ranked) -> str
 
 
 def _against(results: Results, best: Ranked, row: Ranked | None) -> str:
-    """Return how far the recipe is from the best row on the test sets, without a verdict, as its seeds chose it."""
+    """Return by how much the best recipe and best row differ on test sets, and why that is no verdict."""
     if row is None:
         return f"None of the space's rows has a {word(results.goals[0])} to compare it with."
     label = code(results.labels[row.recipe_hash])

@@ -1,4 +1,4 @@
-"""How well candidates were removed from the negatives, where the corpus states which negatives are truly false."""
+"""How well filters removed false negatives, for corpora that state which negatives are truly false."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOW = (
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write a line for each row; empty if no candidate was judged."""
+    """Write the table of filtered negatives, a line for each row; empty if no trial counted false negatives."""
     lines = [
         _line(results, label, records)
         for label in results.asked_rows

@@ -19,7 +19,7 @@ from reports.words.markdown import code, duration, number, text
 from search_spaces.goals import Goal
 
 MAX_NAMED_RECIPES = 3
-"""Largest number of recipes passed over by the finals that are named."""
+"""Largest number of good recipes left out of the finals that are named."""
 NONE_CHOSEN = "No recipe of the search was judged: none scored above the base settings in development."
 CLASSIFIED = (
     "Accuracy is of a classifier, a logistic regression on embeddings of the labelled rows that are not tested: each "
@@ -28,7 +28,7 @@ CLASSIFIED = (
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write a line for each recipe; empty if the finals are not complete."""
+    """Write the table of the finals, a line for each recipe; empty if the finals are not complete."""
     answer, finals = Answer.of(results), results.info.finals
     if answer.figure is None:
         return []
@@ -89,7 +89,7 @@ def _passed_over(results: Results) -> list[str]:
 
 
 def _seeds(answer: Answer) -> list[str]:
-    """Explain why the base settings have more or fewer seeds than a finalist."""
+    """Explain why the base settings have another number of seeds than finalists; empty if they have the same number."""
     base = answer.base
     others = {finalist.seeds for finalist in answer.finalists if base and finalist.recipe != base.recipe}
     if base is None or not others or others == {base.seeds}:
@@ -103,7 +103,7 @@ def _seeds(answer: Answer) -> list[str]:
 
 
 def _busy(results: Results) -> list[str]:
-    """Report how much the times differ among trainings of the same work."""
+    """Report how much training times of the same work differ, if by much: then the machine was busy."""
     if (times := busy(results)) is None:
         return []
     low, high = map(duration, times)
@@ -111,12 +111,12 @@ def _busy(results: Results) -> list[str]:
 
 
 def _downward(finalist: Finalist) -> list[float]:
-    """Return the key that sorts the best fresh development scores first and missing ones last."""
+    """Return a sort key of a finalist: its development scores under fresh seeds, the best first, missing ones last."""
     return [math.inf if value is None else -value for value in finalist.development]
 
 
 def _role(name: str, finalist: Finalist) -> str:
-    """Return `the base settings`, with the name of the row that has them."""
+    """Return what a recipe in the table is, `the base settings`, with the name of the row if it is one."""
     return (
         REFERENCE_NAMES[name]
         if finalist.name in REFERENCE_NAMES[name]
@@ -125,5 +125,5 @@ def _role(name: str, finalist: Finalist) -> str:
 
 
 def _development(goal: Goal, value: float | None) -> str:
-    """Return the value as measured: costs keep their sign."""
+    """Return a development value as it was measured. Goals have costs with the opposite sign."""
     return number(None if value is None else goal.upward(value))

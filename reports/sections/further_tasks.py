@@ -13,7 +13,7 @@ from trainables.senteval.tasks import GROUPS, TASKS
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write a line for each row and a column for each task, with the task's main number."""
+    """Write the table of own tasks' main numbers: a line for each row, a column for each task."""
     tasks = _tasks(results)
     if not tasks:
         return []
@@ -30,7 +30,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def _tasks(results: Results) -> list[str]:
-    """Return the tasks with scores that are neither SentEval's nor in a table."""
+    """Return the scored tasks that are neither SentEval's nor in a table of the paper."""
     measured = dict.fromkeys(task for record in results.records for task in record.scores)
     shown = {column.score[0] for paper in results.space.tables for column in paper.columns if column.score}
     if not results.space.tables:  # then the plain table shows the figures

@@ -1,4 +1,4 @@
-"""One picture of the gains: finalists and rows, with the recipes they are compared with; for two goals the front."""
+"""One picture of the gains of finalists and rows over their references; for two goals also the Pareto front."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from reports.sections.pareto import front_picture
 from reports.words.gains import REFERENCE_NAMES, reference
 
 MAX_DRAWN_ROWS = 12
-"""Largest number of rows that are drawn here."""
+"""Largest number of rows in the picture."""
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write the picture and its explanation; empty if there is nothing to draw."""
+    """Write the picture of gains and its explanation; empty if the study has no gains."""
     front = front_picture(results, pictures)
     how = "Each mark is a recipe: no other is better on both goals than those that the line joins."
     marks: list[Block] = [front, how] if front else []
@@ -27,7 +27,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def groups_of(results: Results) -> list[GainGroup]:
-    """Return the gains of the study that are drawn."""
+    """Return the gains that the picture shows: those of the finals and of the first board."""
     return [*of_finals(Answer.of(results)), *map(of_board, boards_to_show(results)[:1])]
 
 
@@ -38,8 +38,8 @@ def in_finals(results: Results) -> set[str]:
 
 
 def boards_to_show(results: Results) -> Sequence[Board]:
-    """Return all boards. Return none if the finals judge every row again by the same figure: two scores of one recipe
-    would confuse a reader."""
+    """Return the boards of rows to show: all, or none if the finals judge every row by the same figure. Then a reader
+    would see two different scores of one recipe."""
     boards, figure = Findings.of(results).boards, Answer.of(results).figure
     rows = {item.recipe_hash for board in boards for item in board.standings if item.sample}
     again = rows <= in_finals(results) and all(board.quantity.name == figure for board in boards)
@@ -47,7 +47,7 @@ def boards_to_show(results: Results) -> Sequence[Board]:
 
 
 def gains_picture(groups: list[GainGroup], path: Path, most: int = MAX_LINES) -> list[Block]:
-    """Write the picture of these groups and its explanation; empty if the groups have no line."""
+    """Draw these groups of gains, with at most `most` rows, and explain the picture; empty if there is no gain."""
     if forest_picture(groups, path, most) is None:
         return []
     return [Picture(path, "Gains with their intervals"), caption(groups, most)]
@@ -75,7 +75,7 @@ def of_finals(answer: Answer) -> list[GainGroup]:
 
 
 def of_board(board: Board) -> GainGroup:
-    """Return the gains over the baseline of the board's rows."""
+    """Return the gains of the board's rows over the baseline."""
     everywhere = all(item.flags for item in board.standings if item.gain)
     lines = [
         GainLine(
@@ -96,7 +96,7 @@ def of_board(board: Board) -> GainGroup:
 
 
 def caption(groups: list[GainGroup], most: int = MAX_LINES) -> str:
-    """Explain what the picture shows, and what it leaves out."""
+    """Explain what a picture of gains shows, and which rows it leaves out."""
     drawn = [line for group in groups for line in group.lines]
     interval = (
         "the interval that holds for all finalists at once" if drawn and drawn[0].at_once else "the 95 % interval"

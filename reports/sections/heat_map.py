@@ -18,15 +18,16 @@ from trainables.arrays import arrays_in, read_content
 from trainables.errors import UserError
 
 TOPICS = "topics"
-"""Value of `evaluation.heat_map` for twelve sentences, three a topic: an anchor, one that agrees, one that does not."""
+"""Value of `evaluation.heat_map` for four topics of three sentences: an anchor, one that agrees, one that does not."""
 MAX_SENTENCE_LENGTH = 60
-"""Characters of a sentence that fit on the picture's axis."""
+"""Characters of a sentence that fit beside an axis of the picture; the rest is cut."""
 WHEN = {"before": "before training", "after": "after training"}
 
 
 @dataclass(frozen=True)
 class HeatMap:
-    """A row's cosines by seed: arrays `before` and `after`, if present, of shape (sentences, sentences)."""
+    """Cosines of the sentences under one row: for each seed the arrays `before` and `after` training, if stored, of
+    shape (sentences, sentences)."""
 
     label: str
     recipe_hash: str
@@ -34,7 +35,7 @@ class HeatMap:
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write a picture of the baseline and the best row, and the topics' cosines of every row; empty without any."""
+    """Draw the cosines of the baseline and the best row; write every row's cosines of topics. Empty without cosines."""
     records = [record for label in results.asked_rows for record in results.of_row(label)]
     sentences = next((listed for record in records if (listed := _sentences(record))), [])
     if not sentences:
@@ -73,7 +74,7 @@ def _sentences(record: Record) -> list[str]:
 
 
 def _read(results: Results, label: str, sentences: list[str]) -> HeatMap | None:
-    """Return a row's heat maps of these sentences; None if it has none."""
+    """Return a row's cosines of these sentences; None if no trial of the row has them."""
     records = [record for record in results.of_row(label) if _sentences(record) == sentences]
     seeds = [arrays for record in records if (arrays := _arrays(results, record, len(sentences)))]
     return HeatMap(label, records[0].recipe_hash, seeds) if seeds else None
@@ -94,7 +95,7 @@ def _arrays(results: Results, record: Record, size: int) -> dict[str, np.ndarray
 
 
 def _panels(shown: list[HeatMap]) -> list[tuple[str, np.ndarray]]:
-    """Return the panels of the first seed. Rows with the same initial encoder share their panel before training."""
+    """Return title and cosines of each panel, for first seeds. Equal encoders before training share one panel."""
     panels: list[tuple[str, np.ndarray]] = []
     for when, words in WHEN.items():
         for item in shown:
@@ -109,7 +110,7 @@ def _panels(shown: list[HeatMap]) -> list[tuple[str, np.ndarray]]:
 
 
 def _table(maps: list[HeatMap]) -> DataTable:
-    """Return means over seeds. Rows with the same initial encoder share their line before training."""
+    """Return the topics' cosines, means over seeds. Rows with equal cosines before training share one line."""
     lines: dict[tuple[str, ...], list[str]] = {}
     for when, words in WHEN.items():
         for item in maps:
@@ -123,8 +124,8 @@ def _table(maps: list[HeatMap]) -> DataTable:
 
 
 def _pairs(values: np.ndarray) -> tuple[float, float, float, float]:
-    """Return mean cosines of anchors with agreeing and with disagreeing sentences, and across topics; and the number of
-    topics in which the agreeing sentence is closer."""
+    """Return mean cosines: of anchors with the agreeing sentences, of anchors with the disagreeing ones, and across
+    topics. Return also the number of topics in which the agreeing sentence is closer."""
     anchors = np.arange(0, len(values), 3)
     agreeing, other = values[anchors, anchors + 1], values[anchors, anchors + 2]
     topic = np.arange(len(values)) // 3

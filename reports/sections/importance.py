@@ -1,4 +1,4 @@
-"""Hyperparameters that decide the development score: a summary with curves, and a table of all figures."""
+"""Hyperparameters that decide the development score: a summary with curves, and a table of all results."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from search_spaces.space import Domain
 from trainables.recipe import choosers
 
 MAX_DRAWN_KEYS = 4
-"""Largest number of keys that are drawn, the strongest first."""
+"""Largest number of keys for which a curve is drawn, the most important first."""
 MIN_RECIPES_ON_BOTH = 5
-"""With fewer recipes, how alike two parts of the data rank them is not reported."""
+"""Fewest recipes scored on a part of the data and on all of it for a report on how alike both rank the recipes."""
 RecordScores = list[tuple[Record, float]]
 
 
 @dataclass(frozen=True)
 class Searched:
-    """Scores of recipes that trained on the same share of the data."""
+    """Scores of recipes on one goal. All recipes trained on the same share of the data."""
 
     goal: Goal
     share: float
@@ -43,7 +43,7 @@ class Searched:
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write every key's share, for one score or for each goal."""
+    """Write the share of the spread of scores that each key explains, for the one score or for each goal."""
     blocks: list[Block] = []
     for name, (_, fit) in _fits(results).items():
         if fit:
@@ -52,7 +52,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def in_short(results: Results, pictures: Path) -> list[Block]:
-    """Write the keys that matter and how much, a paragraph for each goal, and a curve for each key."""
+    """Write which keys matter and how much, a paragraph for each goal, with a curve for each key."""
     blocks: list[Block] = []
     fits = _fits(results)
     if not fits:
@@ -79,7 +79,7 @@ def in_short(results: Results, pictures: Path) -> list[Block]:
 
 @cached
 def _fits(results: Results) -> dict[str, tuple[Searched, Importance | None]]:
-    """Map the name of each goal to the scored recipes and their importance; None if nothing decides the scores."""
+    """Map each goal's name to the scored recipes and the importance of keys; None if no key decides the scores."""
     return {
         name: (each, importance(results.space.domains, [(record.recipe, score) for record, score in each.scores]))
         for name, each in _scored(results).items()
@@ -93,8 +93,9 @@ def _names(results: Results) -> list[str]:
 
 
 def _scored(results: Results) -> dict[str, Searched]:
-    """Map each goal's name to scored recipes: those of the search, without copies, and rows it could have chosen. If
-    more recipes trained on one part of the data than on all of it, those on the part: only the best train on all."""
+    """Map each goal's name to the scored recipes of the search, without copies, and the rows that it could have chosen.
+    If more recipes trained on one part of the data than on all of it, use their scores on that part: only the best
+    train on all."""
     explored = [key for key in results.explored if results.counted_as(key) == key and results.recipes.get(key)]
     hashes, scored = [*explored, *_rows_of_the_search(results)] if explored else [], dict[str, Searched]()
     for goal, name in zip(results.goals, _names(results), strict=True):
@@ -109,7 +110,7 @@ def _scored(results: Results) -> dict[str, Searched]:
 
 
 def _on_one_part(results: Results, goal: Goal) -> tuple[float, RecordScores]:
-    """Return the recipes on the part of the data that most recipes trained on, without copies."""
+    """Return the part of the data on which most recipes trained, and the recipes' scores there, without copies."""
     by_share: dict[float, dict[str, tuple[Record, float]]] = {}
     for key, scores in part_scores(results, goal).items():
         for share, score in scores.items():
@@ -120,7 +121,7 @@ def _on_one_part(results: Results, goal: Goal) -> tuple[float, RecordScores]:
 
 
 def _agreement(results: Results, searched: Searched) -> str:
-    """Report how alike a part of the data and all of it rank the recipes that trained on both."""
+    """Report how alike a part of the data and all of it rank the recipes that trained on both; empty if unknown."""
     from scipy.stats import spearmanr
 
     share, by_recipe = searched.share, part_scores(results, searched.goal)
@@ -138,7 +139,7 @@ def _agreement(results: Results, searched: Searched) -> str:
 
 
 def _rows_of_the_search(results: Results) -> list[str]:
-    """Return the hashes of trained rows that the search could also have chosen."""
+    """Return the recipe hashes of trained rows that the search could have chosen as well."""
     domains = results.space.domains
     free = {domain.key for domain in domains}
 
@@ -153,7 +154,7 @@ def _rows_of_the_search(results: Results) -> list[str]:
 
 
 def _above(fit: Importance, name: str) -> str:
-    """Return `temperature` (31 % of the spread of scores, p 0.010) matters for the score."""
+    """Return which keys are above noise: `temperature` (31 % of the spread of scores, p 0.010) matters."""
     what = " of the spread of scores"
     named: list[str] = []
     for effect in fit.above:
@@ -166,7 +167,7 @@ def _above(fit: Importance, name: str) -> str:
 
 
 def _as_in_the_base(results: Results, fit: Importance) -> list[str]:
-    """Return the keys above noise that the recipe to use does not change: its gain comes from other keys."""
+    """Name the keys above noise that the recipe to use leaves as in the base settings: its gain is from other keys."""
     answer = Answer.of(results)
     changed = {key for finalist in answer.picked for key in finalist.settings}
     kept = [code(effect.key) for effect in fit.above if effect.key not in changed]
@@ -209,7 +210,7 @@ def _cells(share: Share) -> list[str]:
 
 
 def _condition(domain: Domain, domains: Sequence[Domain], always: bool) -> str:
-    """Return when a search chooses a key: the domain's condition, or the component that has the key."""
+    """Return in words when a search chooses this key: its domain's condition, or the component that has the key."""
     if domain.when is not None:
         key, values = domain.when
     elif always:

@@ -1,4 +1,4 @@
-"""Curves of the training losses of the finals."""
+"""Curves of the losses in the trainings of the finals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOW = (
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write a picture; empty if there are no finals, or if their losses are gone."""
+    """Draw the losses in the finals' trainings; empty if there are no finals, or if the losses are gone."""
     finals = results.info.finals
     if finals is None:
         return []

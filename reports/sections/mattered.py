@@ -1,4 +1,4 @@
-"""What mattered in the search: its best score over time, and the settings that decide the scores."""
+"""What mattered in the search: the best score over time, and the settings that decide the scores."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from reports.words.markdown import verbatim
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write the best score over time, importance, and a command for more about the answer; empty without a search."""
+    """Write the best score over time, the keys that matter, and a command for more. Empty without a search."""
     return [*_course(results, pictures), *in_short(results, pictures), *_why(results)] if results.explored else []
 
 
 def _why(results: Results) -> list[str]:
-    """Name the command that explains the answer, for a study of own data. Importance is about all recipes."""
+    """Return the command that explains the answer of a study of own data. Importance is about all recipes instead."""
     kind = Answer.of(results).kind
     if not results.info.request.train or kind == "unfinished":
         return []
@@ -33,7 +33,7 @@ def _why(results: Results) -> list[str]:
 
 
 def _course(results: Results, pictures: Path) -> list[Block]:
-    """Draw the best score over time. Not for several goals or parts of the data: their scores have no one order."""
+    """Draw the best score so far over time. Empty for several goals or parts of the data: scores have no one order."""
     if len(results.goals) > 1 or results.whole_recipes:
         return []
     means = {recipe.recipe_hash: recipe.values[0].mean for recipe in ranking(results)}

@@ -1,4 +1,4 @@
-"""Measured numbers of positives and negatives of the anchors, beside the caps in recipes."""
+"""Measured numbers of positives and negatives of each anchor, beside the limits on them in recipes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HOW = (
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write a line for each row; empty if no row was trained."""
+    """Write the table of measured numbers, a line for each row; empty if no row was trained."""
     if not any(record.training for record in results.records):
         return []
     return [HOW, _table(results), *_smaller_passes(results)]
@@ -64,7 +64,7 @@ def _table(results: Results) -> DataTable:
 
 
 def _kept(records: Sequence[Record]) -> str:
-    """Return the steps of the weights that were evaluated: `best of 8: step 250, 375` for two seeds."""
+    """Return the steps whose weights were evaluated: `best of 8: step 250, 375` for two seeds."""
     choices = [record.training["kept"] for record in records if "kept" in record.training]
     if not choices:
         return "last" if any("steps" in record.training for record in records) else DASH

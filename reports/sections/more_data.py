@@ -20,7 +20,7 @@ from reports.words.markdown import DASH, code, number, text
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write the section; empty if there is no learning curve."""
+    """Write the learning curve; empty if the study has none."""
     answer = Answer.of(results)
     data = answer.data
     if data is None or answer.figure is None:
@@ -53,7 +53,7 @@ def _line(part: DataPart) -> list[str]:
 
 
 def _how(data: DataCurve, results: Results, finalists: int) -> str:
-    """Explain what was trained, and what the intervals hold for."""
+    """Explain which recipe was trained on which parts of the data, and over what the intervals are."""
     steps = [part.steps for part in data.parts if part.steps is not None]
     fixed = len(steps) > 1 and len(set(steps)) == 1
     longer = (

@@ -11,7 +11,7 @@ from reports.words.markdown import code, number, text
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write a line for each model that was scored; empty if there is none."""
+    """Write the table of `mteb` scores, a line for each scored model; empty if none was scored."""
     if not (results.folder / FOLDER).is_dir():
         return []
     scores = {name: kept_scores(results.folder, record) for name, record, _ in kept_models(results)}

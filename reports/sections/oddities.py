@@ -1,4 +1,4 @@
-"""Oddities in the published figures."""
+"""Oddities in the numbers that the paper publishes."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from reports.words.markdown import text
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write the space's own list."""
+    """Write the list of oddities in the space's file."""
     return [Bullets([*map(text, results.space.oddities)])]

@@ -24,7 +24,7 @@ LACKS: dict[Lack, str] = {
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write a table of the open claims with figures, then how many claims were not run and why, and each of those."""
+    """Write a table of undecided claims with results, then how many claims were not run and why, and each of these."""
     judged = Findings.of(results).claims
     begun = [item for item in judged if item.verdict not in (*DECIDED, "not run")]
     unrun = [item for item in judged if item.verdict == "not run"]
@@ -33,7 +33,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def _reasons(unrun: Sequence[JudgedClaim], every: int) -> list[Block]:
-    """Write how many claims were not run, and a line for each reason."""
+    """Write how many of `every` claims were not run, and how many of these for each reason."""
     if not unrun:
         return []
     reasons = Counter(LACKS[item.lacks] for item in unrun if item.lacks)
@@ -45,7 +45,7 @@ def _reasons(unrun: Sequence[JudgedClaim], every: int) -> list[Block]:
 
 
 def _line(item: JudgedClaim) -> str:
-    """Return the claim, its column, and the rows without figures."""
+    """Return a line on a claim that was not run: its text, its column in the paper, and the rows without results."""
     rows = item.missing_rows
     named = ", ".join(map(code, rows[:MAX_NAMED_ROWS])) + (
         f" and {len(rows) - MAX_NAMED_ROWS} more" if len(rows) > MAX_NAMED_ROWS else ""

@@ -1,6 +1,6 @@
-"""The paper's figures over a grid: distributions by the value of a key, and lines over one number.
+"""Plots that the paper has of a grid of recipes: distributions by the value of a key, and lines over one number.
 
-Both are drawn from the recipes of the figure's table and of a grid search. A recipe is one point, the mean over its
+Both are drawn from the recipes of the plot's table and of a grid search. A recipe is one point, the mean over its
 seeds. Recipes that Optuna explored are left out, because a search does not sample a grid evenly.
 """
 
@@ -30,16 +30,16 @@ SUMMARY: tuple[Callable[[Sequence[float]], float], ...] = (min, statistics.media
 
 @dataclass(frozen=True)
 class GridPoint:
-    """A recipe with its score."""
+    """A recipe of the grid with its score."""
 
     recipe: Mapping[str, Value]
     score: Measured
     alone: Comparison | None
-    """The score with its own interval; None if there is no sample."""
+    """The score with its 95 % interval, compared with no other; None if there is no sample."""
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write every figure of the space, as a picture and numbers."""
+    """Write each of the paper's plots from this study's scores, as a picture and a table."""
     blocks: list[Block] = []
     for figure in results.space.figures:
         blocks.append(Heading(f"Figure {text(figure.number)}. {text(figure.title)}"))
@@ -50,7 +50,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def _scored(results: Results, figure: Figure) -> list[GridPoint]:
-    """Return the scored recipes that were trained. Recipes that were only evaluated are not part of the grid."""
+    """Return the recipes of the grid that have a score and were trained."""
     paper = results.space.table(figure.table)
     evidence, quantified = Evidence.of(results), quantity(paper, paper.column(figure.column))
     hashes = [results.info.row_hashes.get(label) for _, label in paper.rows]
@@ -67,7 +67,7 @@ def _scored(results: Results, figure: Figure) -> list[GridPoint]:
 
 
 def _distribution(figure: Figure, scored: list[GridPoint], path: Path) -> list[Block]:
-    """Draw a box and dots for each value of each key. Keys with only one value are named, not drawn."""
+    """Draw a box and dots for each value of each key. Name the keys of which only one value has finished."""
     panels = {key: _by_value(key, scored) for key in figure.keys}
     drawn = {key: values for key, values in panels.items() if len(values) > 1}
     alike = [f"`{key}`" for key in panels if key not in drawn]
@@ -90,7 +90,8 @@ def _distribution(figure: Figure, scored: list[GridPoint], path: Path) -> list[B
 
 
 def _lines(figure: Figure, scored: list[GridPoint], path: Path) -> list[Block]:
-    """Draw lines over the first key. Of several other keys the last makes the panels, the rest name the lines."""
+    """Draw lines over the figure's first key. With several other keys, each value of the last has its own panel, and
+    the values of the rest name the lines."""
     over, *rest = figure.keys
     by_line, by_panel = (rest[:-1], rest[-1:]) if len(rest) > 1 else (rest, [])
     points: dict[tuple[str, str, float], list[GridPoint]] = {}
@@ -124,7 +125,7 @@ def _lines(figure: Figure, scored: list[GridPoint], path: Path) -> list[Block]:
 
 
 def _bars(drawn: Sequence[Comparison]) -> str:
-    """Explain the bars; empty if there are none."""
+    """Explain the bars in a picture of lines; empty if it has no bars."""
     if not drawn:
         return ""
     bases = " or ".join(dict.fromkeys(alone.basis for alone in drawn))
@@ -135,7 +136,7 @@ def _bars(drawn: Sequence[Comparison]) -> str:
 
 
 def _by_value(key: str, scored: list[GridPoint]) -> dict[str, list[float]]:
-    """Map the key's values to scores, sorted by value; an unset value is last."""
+    """Map each value of the key to the scores of its recipes, sorted by value. An unset value is last."""
     scored = [item for item in scored if key in item.recipe]
     ordered = sorted({item.recipe[key] for item in scored}, key=_order)
     return {_value(value): [item.score.mean for item in scored if item.recipe[key] == value] for value in ordered}
@@ -154,12 +155,13 @@ def _names(recipe: Mapping[str, Value], keys: Sequence[str]) -> str:
 
 
 def _key(key: str) -> str:
-    """Return the key's label, to precede its value; empty for a key that is a name."""
+    """Return the label to print before a value of the key; empty for a key whose values are names."""
     return "" if key.endswith(".name") else f"{keys()[key].label.split(' (')[0]}: "
 
 
 def _number(value: Value) -> float:
-    """Return a value on the x axis. Loading a space refuses figures with lines over anything but a number."""
+    """Return a key's value as a position on the x axis. Other values than numbers are refused when a space is
+    loaded."""
     assert isinstance(value, int | float)
     return float(value)
 

@@ -1,4 +1,4 @@
-"""The paper's tables: our scores, the published ones and the difference; and differences to the baseline row."""
+"""The paper's tables with our scores, the published scores, their difference, and the gains over the baseline row."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UNTRAINED = "†"
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write every table of the paper, and the rows' notes.
+    """Write every table of the paper, then the notes on rows.
 
     A space without tables gets one table of its rows and averages.
     """
@@ -42,7 +42,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def paper_table(results: Results, paper: Table) -> list[Block]:
-    """Write one table of the paper: levels, differences to the baseline, footnotes, and reasons for dashes."""
+    """Write one table of the paper: scores, differences to the baseline, footnotes, and reasons for missing scores."""
     blocks: list[Block] = [Heading(f"Table {text(paper.number)}. {text(paper.title)}"), _caption(results, paper)]
     notes = [*map(text, paper.footnotes), *_reasons(results, paper)]
     shown = _with_a_line(results, paper)
@@ -89,12 +89,12 @@ def plain_table(results: Results) -> list[Block]:
 
 
 def under_protocol(results: Results, scores: Iterable[tuple[str, str]]) -> str:
-    """Return SentEval's protocol for classifiers and regressors, in words; empty if these scores need neither."""
+    """Return ` under SentEval's protocol ...`; empty if none of these scores depends on the protocol."""
     return f" under SentEval's protocol {code(results.protocol)}" if _are_fitted(scores) else ""
 
 
 def made_of(figure: Quantity) -> str:
-    """Return a paper's average in its own words, any other figure as its numbers and tasks."""
+    """Return what a figure is the mean of: for an average, in the paper's words; otherwise its numbers and tasks."""
     for name in AVERAGES:
         if average_quantity(name).weights == figure.weights:
             return describe(name)
@@ -102,7 +102,7 @@ def made_of(figure: Quantity) -> str:
 
 
 def _caption(results: Results, paper: Table) -> str:
-    """Return what the figures are, and whether ours were measured under the paper's protocol."""
+    """Return what the table's numbers are, and whether ours were measured under the paper's protocol."""
     sentences = [f"{text(paper.aggregation[:1].upper() + paper.aggregation[1:])}."]
     if results.protocol == paper.protocol:
         sentences.append(f"SentEval protocol {code(paper.protocol)}, as in the paper.")
@@ -120,9 +120,9 @@ def _are_fitted(scores: Iterable[tuple[str, str]]) -> bool:
 
 
 def _levels(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> DataTable:
-    """Return three lines for each model: ours, published, ours minus published.
+    """Return a table of scores with three lines for each model: ours, published, ours minus published.
 
-    A model that only the paper or only the study has gets one line: in some tables most rows are such. No figure is
+    A model that only the paper or only the study has gets one line: in some tables most rows are such. No score is
     bold: another section tests which rows may be the best.
     """
     everywhere = _everywhere(results, paper, shown)
@@ -147,14 +147,14 @@ def _levels(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) ->
 
 
 def _sentences(results: Results, paper: Table, label: str, column: Column) -> set[str]:
-    """Return the warnings of flags on single tasks of a row's figure; those on whole recipes are with the rows."""
+    """Return warnings on single tasks in a cell of the table. Warnings on whole recipes are shown with the rows."""
     parts = quantity(paper, column).parts
     flags = Evidence.of(results).flags.of_recipe(results.info.row_hashes.get(label) or "", parts)
     return {sentence(results, flag) for flag in flags if flag.tasks}
 
 
 def _everywhere(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> set[str]:
-    """Return the warnings for every figure of ours in the table: a mark at each would mean nothing."""
+    """Return the warnings that concern all of our scores in the table. Marks at every score would mean nothing."""
     cells = [
         _sentences(results, paper, label, column)
         for _, label in shown
@@ -165,7 +165,8 @@ def _everywhere(results: Results, paper: Table, shown: Sequence[tuple[str, str]]
 
 
 def _with_a_line(results: Results, paper: Table) -> list[tuple[str, str]]:
-    """Return name and label of the rows with published figures and, if any row was run, of the study's own rows.
+    """Return name and label of each row with a line: rows with published scores and, if any row was run, the study's
+    own rows.
 
     A study often runs a part of a large grid. Its other rows are listed in a footnote.
     """
@@ -178,7 +179,7 @@ def _with_a_line(results: Results, paper: Table) -> list[tuple[str, str]]:
 
 
 def _gains(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> list[Block]:
-    """Write each model's gain over the baseline row: ours with its interval, and the paper's."""
+    """Write the table of models' gains over the baseline row: ours with the 95 % interval, and the published ones."""
     base = results.space.baseline or ""
     if not results.of_row(base):
         why = reason(results.why_missing(base))
@@ -204,7 +205,7 @@ def _gains(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> 
 
 
 def _reasons(results: Results, paper: Table) -> list[str]:
-    """Return the reasons for dashes: first missing rows and seeds, then missing tasks and averages."""
+    """Return the reasons for missing scores: first missing rows and seeds, then missing tasks and averages."""
     rows: dict[str, list[str]] = {}
     tasks: dict[str, list[str]] = {}
     averages: dict[str, list[str]] = {}
@@ -228,7 +229,7 @@ def _reasons(results: Results, paper: Table) -> list[str]:
 
 
 def _without(records: Sequence[Record]) -> str:
-    """Return why these records lack an average: tasks without a score, or tasks that were not requested."""
+    """Return why these records lack an average: some of its tasks have no score, or were not requested."""
     reasons = [
         f"{text(task)}: {text(str(numbers['reason']).rstrip('.'))}"
         for record in records
@@ -241,6 +242,6 @@ def _without(records: Sequence[Record]) -> str:
 
 
 def _head(paper: Table) -> list[str]:
-    """Return the column heads: what the table varies, in papers' words; whose figures a line has; the columns."""
+    """Return the table's column heads: the varied key in the papers' word, an empty one for `ours`, and the columns."""
     first = (keys()[paper.curve].alias or paper.curve) if paper.curve else "Model"
     return [first, "", *(text(column.name) for column in paper.columns)]

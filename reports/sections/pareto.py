@@ -27,26 +27,26 @@ from search_spaces.goals import Goal
 from search_spaces.limits import of_trials
 
 MAX_OFF_FRONT, NOTABLE_PROBABILITY, DOUBTFUL_PROBABILITY, MAX_BARRED_RECIPES = 10, 0.1, 0.5, 20
-"""`MAX_OFF_FRONT`: most recipes off the measured front in the table, if as probable as `NOTABLE_PROBABILITY`. Recipes
-on the front below `DOUBTFUL_PROBABILITY` are marked. With more than `MAX_BARRED_RECIPES` recipes the picture has no
-intervals."""
+"""The table has at most `MAX_OFF_FRONT` recipes off the measured front, those that are on the true front with at least
+`NOTABLE_PROBABILITY`. Recipes on the measured front are marked below `DOUBTFUL_PROBABILITY`. The picture has no
+intervals if it shows more than `MAX_BARRED_RECIPES` recipes."""
 
 
 @dataclass(frozen=True)
 class GoalsFront:
-    """Rows and explored recipes with all measured goals, without those above a limit, and the front among them."""
+    """The Pareto front of rows and explored recipes. All have every goal measured, and none is above a limit."""
 
     goals: Sequence[Goal]
     points: list[Ranked]
     chosen: list[Ranked]
     """Recipes on the measured front, sorted by the first goal, the best first."""
     estimates: TrueScores | None
-    """None with one seed, as chance is then unknown."""
+    """Estimates of the true scores; None if each recipe has one seed only, as the spread over seeds is then unknown."""
 
     @staticmethod
     @cached
     def of(results: Results) -> GoalsFront:
-        """Return the front; it is computed once."""
+        """Return the front of a study; computed once."""
         goals, ranked = results.measured_goals, {recipe.recipe_hash: recipe for recipe in ranking(results)}
         points = [ranked[key] for key in _tried(results) if key in ranked] if goals else []
         if not points:
@@ -54,7 +54,7 @@ class GoalsFront:
         return GoalsFront(goals, points, front(points, goals), true_scores([point.by_seed(goals) for point in points]))
 
     def probability(self, point: Ranked) -> float | None:
-        """Return the probability that the recipe belongs to the true front; None if unknown."""
+        """Return the probability that the recipe is on the true front, over very many seeds; None if unknown."""
         return None if self.estimates is None else float(self.estimates.on_front[self.points.index(point)])
 
     @property
@@ -71,7 +71,7 @@ class GoalsFront:
 
     @property
     def shown(self) -> list[Ranked]:
-        """Recipes in the table."""
+        """Recipes in the table: those on the measured front, then `off_front`."""
         return [*self.chosen, *self.off_front[:MAX_OFF_FRONT]]
 
 
@@ -102,7 +102,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def front_picture(results: Results, pictures: Path) -> Picture | None:
-    """Draw all recipes over the two goals; None unless two goals were measured."""
+    """Draw all recipes over the two goals; None if the study has not exactly two measured goals."""
     if len(results.space.goals) < 2:
         return None
     front = GoalsFront.of(results)
@@ -140,18 +140,18 @@ def pareto_in_short(results: Results) -> str:
 
 
 def front(points: Sequence[Ranked], goals: Sequence[Goal]) -> list[Ranked]:
-    """Return the recipes that no other dominates, sorted by the first goal, the best first."""
+    """Return the recipes on the Pareto front, which no other dominates, sorted by the first goal, the best first."""
     kept = [points[place] for place in on_front(_upward(points, goals))]
     return sorted(kept, key=lambda point: point.upward(goals), reverse=True)
 
 
 def _upward(points: Sequence[Ranked], goals: Sequence[Goal]) -> np.ndarray:
-    """Return the values as (points, goals); higher is better."""
+    """Return goal values of shape (points, goals), with signs such that higher is better."""
     return np.array([point.upward(goals) for point in points])
 
 
 def _tried(results: Results) -> dict[str, None]:
-    """Return the hashes of rows and explored recipes, without copies."""
+    """Return the recipe hashes of rows and explored recipes in order, without copies."""
     return dict.fromkeys(map(results.counted_as, [*results.labels, *results.explored]))
 
 
@@ -248,7 +248,7 @@ def _cost_axis(goal: Goal) -> str:
 
 
 def _mark(front: GoalsFront, point: Ranked, axes: Sequence[int], is_row: bool) -> Mark:
-    """Return the recipe's mark in the picture. `axes`: the index of the goal on each axis."""
+    """Return the recipe's mark in the picture. `axes`: which goals are on the axes, as indices."""
     x, y = (point.values[goal].mean for goal in axes)
     place = front.chosen.index(point) + 1 if point in front.chosen else None
     mark = Mark(x, y, is_row, place, front.probability(point))

@@ -1,4 +1,4 @@
-"""Numbers of premises by entailments and contradictions (SupMPN, Table 1): ours beside the published ones."""
+"""Numbers of premises by their entailments and contradictions (SupMPN, Table 1): ours beside the published ones."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from reports.words.markdown import DASH, count, number, short_paths, text
 from search_spaces.space import PremiseCount
 
 COUNT_CAP = 5
-"""A count of this number means at least this number (see `Record.data["corpus"]["premises"]`)."""
+"""Largest stored count: it means this number or more (see `Record.data["corpus"]["premises"]`)."""
 Range = tuple[int, int | None]
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write one line for each published figure, and the same counts for sources that the paper does not have."""
+    """Write a line for each published number of premises, then the same numbers for corpora that the paper lacks."""
     if not results.space.premise_counts:
         return []
     ours = _ours(results)
@@ -57,7 +57,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def _ours(results: Results) -> dict[str, list[list[int]]]:
-    """Return `[entailments, contradictions, premises]` by source, from the first trial that counted them."""
+    """Map each source to lists `[entailments, contradictions, premises]`, from the first trial that counted them."""
     counts_by_source: dict[str, list[list[int]]] = {}
     for record in results.records:
         for source, counts in (record.data.get("corpus", {}).get("premises") or {}).items():
@@ -66,7 +66,7 @@ def _ours(results: Results) -> dict[str, list[list[int]]]:
 
 
 def _count(counts: Sequence[Sequence[int]], entailments: Range, contradictions: Range) -> int | None:
-    """Return the premises within both ranges; None if a range exceeds the counts, which end at `COUNT_CAP`."""
+    """Return the number of premises within both ranges; None if counts, capped at `COUNT_CAP`, cannot tell."""
     if any(low > COUNT_CAP or (high is not None and high >= COUNT_CAP) for low, high in (entailments, contradictions)):
         return None
     return sum(count for e, c, count in counts if _within(e, entailments) and _within(c, contradictions))

@@ -1,4 +1,4 @@
-"""The number of seeds of each recipe in a race over seeds, and the reasons."""
+"""How many seeds each recipe got in a race over seeds, and why."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ BESIDE_BASELINE: Mapping[State, str] = {
     "failed": "{after} a trial of it, or of the baseline, failed or was stopped",
     "most": "all {most}: its place beside the baseline was open to the end",
 }
-"""The reason why a recipe continues or stopped, by the state of its race."""
+"""Why a row goes on or stopped in the race against the baseline, by the state of its race."""
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write how the race decided, what it saved, a line for each recipe, and the consequences for verdicts."""
+    """Write how the race decided, what it saved, a table of recipes, and what it means for verdicts."""
     raced = study_race(results)
     if not raced:
         return []
@@ -53,7 +53,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def _table(results: Results, raced: dict[str, RecipeRace]) -> DataTable:
-    """Return one line for all recipes with the same seeds and reason, sorted by the number of seeds."""
+    """Return a table with one line for all recipes of the same number of seeds and reason, most seeds first."""
 
     def named(recipe_hash: str) -> str:
         return code(name_of(results, recipe_hash))
@@ -96,7 +96,7 @@ def _meaning(least: int, most: int, goals: int) -> str:
 
 
 def why(recipe: RecipeRace, called: Callable[[str], str]) -> str:
-    """Return the reason why a recipe continues or stopped. `called` returns the name of a recipe hash."""
+    """Return why a recipe goes on in the race or stopped. `called` returns the name of a recipe hash."""
     if recipe.fixed:
         return "no seed changes it"
     if not recipe.courses:

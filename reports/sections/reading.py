@@ -16,7 +16,7 @@ from reports.words.comparisons import look
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write what the columns mean, which test items are drawn together, and which guards found nothing."""
+    """Write what the tables' columns mean, which test items are not independent, and which guards found nothing."""
     findings = Findings.of(results)
     boards = boards_to_show(results)
     rows = [of_rows(boards)] if boards else []

@@ -1,4 +1,4 @@
-"""The command of every row, and the places of its ledger entries, predictions and models; folded."""
+"""For each row, the command that runs it and links to its records, predictions and models; in the appendix."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reports.words.markdown import code, text, verbatim
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write a list for each row that was run or can be run."""
+    """Write the command and the links of each row that was run or can be run."""
     labels = [label for label in results.asked_rows if results.info.row_hashes[label]]
     return [block for label in labels for block in (Heading(text(label)), Bullets(_facts(results, label)))]
 
@@ -31,7 +31,7 @@ def _facts(results: Results, label: str) -> list[str]:
 
 
 def _links(results: Results, record: Record) -> list[str]:
-    """Return links relative to the results folder, where the report is. Files that were not copied there are marked."""
+    """Return links to the trial's files, relative to the results folder. A file that is not there is marked so."""
     files = {
         "ledger": f"{LEDGER}/{record.key}.json",
         "predictions": record.predictions[-1] if record.predictions else None,

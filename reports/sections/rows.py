@@ -25,7 +25,7 @@ from reports.words.markdown import DASH, text
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write a line for each row, sorted by the first figure; empty if there are no boards to show."""
+    """Write the table of rows, sorted by the first figure; empty if there are no boards to show."""
     boards = boards_to_show(results)
     if not boards:
         return []
@@ -68,7 +68,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def _gain(board: Board, item: Standing | None) -> str:
-    """Return the gain, in bold if its verdict is above or below."""
+    """Return the gain over the baseline, in bold if it is shown to be above or below zero."""
     if item is None or item.name == board.baseline:
         return "baseline" if item else DASH
     gain = interval(item.gain)

@@ -19,7 +19,7 @@ from reports.words.guards import listed
 from reports.words.markdown import DASH, count, number, spread, text
 
 MAX_NAMED_ROWS = 3
-"""Largest number of rows without a figure that are named; more are only counted."""
+"""Largest number of rows without a score that are named; more are only counted."""
 HEAD = (
     "row", "seeds", "mean", "gain [95 %]", "p (Holm)", "wins, ties, losses", "in best set", "rank", "steps", "hours",
     "flags",
@@ -27,7 +27,7 @@ HEAD = (
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write for each figure a table, the rows that may be the best, and their order beside the paper's."""
+    """Write for each figure the table of rows, the rows that may be the best, and how their order fits the paper's."""
     boards = boards_to_show(results)
     drawn = [board for place, board in enumerate(boards) if place or len(board.standings) > MAX_DRAWN_ROWS]
     blocks = gains_picture([of_board(board) for board in drawn], pictures / "forest-more.svg")
@@ -40,7 +40,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def independent(results: Results, boards: Sequence[Board]) -> str:
-    """Return a sentence on tasks whose items count as independent, though some may share a text."""
+    """Say which tasks have items that count as independent although some may share a text; empty if unneeded."""
     if not any(item.gain and item.gain.items_variance is not None for board in boards for item in board.standings):
         return ""
     alone = Evidence.of(results).ungrouped
@@ -55,7 +55,7 @@ def independent(results: Results, boards: Sequence[Board]) -> str:
 
 
 def how_to_read(boards: Sequence[Board]) -> str:
-    """Explain the columns."""
+    """Explain the columns of the tables of rows."""
     standings = [item for board in boards for item in board.standings]
     spreads = any(item.sample and item.sample.std is not None for item in standings)
     sentences = [f"`mean` is over seeds{', ± their standard deviation' * spreads}."]
@@ -100,18 +100,18 @@ def how_to_read(boards: Sequence[Board]) -> str:
 
 
 def board_table(results: Results, board: Board) -> DataTable:
-    """Return a line for each row that has the figure, the highest mean first."""
+    """Return the table of a board: a line for each row that has the figure, the highest mean first."""
     return table_of(HEAD, [_line(results, board, item) for item in board.standings if item.sample])
 
 
 def table_of(head: Sequence[str], lines: Sequence[Sequence[str]]) -> DataTable:
-    """Return the table without columns that have only dashes."""
+    """Return a table with this head and these lines, without columns that have only dashes."""
     columns = [place for place in range(len(head)) if any(line[place] not in (DASH, "") for line in lines)]
     return DataTable([head[place] for place in columns], [[line[place] for place in columns] for line in lines])
 
 
 def without_figure(results: Results, board: Board) -> str:
-    """Return which requested rows are not in the table, and why; many rows are only counted."""
+    """Return which requested rows the board's table lacks, and why; many rows are only counted."""
     measured_rows = {item.name for item in board.standings if item.sample}
     why: dict[str, list[str]] = {}
     for label in results.asked_rows:
@@ -148,7 +148,7 @@ def _line(results: Results, board: Board, item: Standing) -> list[str]:
 
 
 def seeds_in_words(item: Standing) -> str:
-    """Return the number of seeds, and how many more collapsed."""
+    """Return the number of the row's seeds that count, and how many more collapsed."""
     sample = item.sample
     seeds = 0 if sample is None else sample.count
     return (
@@ -158,24 +158,24 @@ def seeds_in_words(item: Standing) -> str:
 
 
 def mean_in_words(item: Standing | None) -> str:
-    """Return the mean over seeds, with the spread."""
+    """Return the row's mean over seeds, with their standard deviation."""
     sample = item.sample if item else None
     return DASH if sample is None else spread(Measured.of([float(v) for v in sample.values], fixed=sample.fixed))
 
 
 def guards_of(*items: Standing) -> dict[str, bool]:
-    """Return the guards whose flags touch the rows, and whether each forbids a verdict against the baseline."""
+    """Map the guards whose flags touch these rows to whether one forbids a verdict against the baseline."""
     blocking = {flag.guard: True for item in items for flag in item.blocked_by}
     return blocking | {flag.guard: flag.guard in blocking for item in items for flag in item.flags}
 
 
 def flags_in_words(guards: Mapping[str, bool]) -> str:
-    """Return the guards' names; those that forbid a verdict are bold."""
+    """Return the names of guards, in bold those that forbid a verdict."""
     named = [f"**{text(guard)}**" if forbids else text(guard) for guard, forbids in guards.items()]
     return f"{FLAG} {', '.join(named)}" if named else ""
 
 
 def _hours(results: Results, recipe_hash: str) -> float | None:
-    """Return the hours of one trial, the mean over seeds."""
+    """Return the hours that one trial of the recipe takes, the mean over seeds."""
     took = results.over_seeds(results.of_hash(recipe_hash), lambda record: seconds_of(record, "seconds"))
     return None if took is None else took.mean / 3600

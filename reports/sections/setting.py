@@ -1,4 +1,4 @@
-"""The kind of study, and which numbers may be compared with the paper's."""
+"""What kind of study it is, and which of its numbers may be compared with the paper's."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _OTHER = {
     "spans": "on other training data",
     "evaluation": "on other tests",
 }
-"""What a difference in a section of the recipe changes in a paper's rows; other sections change the training."""
+"""What a changed section of the recipe means, in words after "the paper's rows"; for others, `trained otherwise`."""
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write the kind of study, the differences if the setting is not the paper's, and the reason for the scale."""
+    """Write whether the setting is the paper's, else how it differs, and why the study has its scale."""
     notes = [text(note) for note in results.info.notes]
     if not results.has_paper:
         return [f"A study of rows of one's own. {_scale(results)}", Bullets(notes)]

@@ -1,4 +1,4 @@
-"""The model to ship: averages of the recipe's models, with each share of training, beside one seed and the encoder."""
+"""The model to ship: averages of a recipe's models, mixed with the untrained encoder, beside the model of one seed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GUESSED = (
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write the section; empty if no models were averaged."""
+    """Write the table of averages and their gains; empty if no models were averaged."""
     answer = Answer.of(results)
     ship = answer.ship
     if ship is None or answer.figure is None:

@@ -24,13 +24,13 @@ from reports.words.markdown import code, count, number, text
 from search_spaces.goals import Goal
 
 MAX_COMMAND_WORDS = 4
-"""Largest number of words for rows in a command. If more were needed, the command names all rows."""
+"""Largest number of words that select rows in a command. If more were needed, the command is for all rows."""
 MAX_NAMED_ROWS = 3
 """Largest number of unfinished rows that are named; more are only counted."""
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write what is missing, what was run, what it shows, and what more seeds of the rows would decide."""
+    """Write what is missing, what was run and what it shows, then what more seeds would decide."""
     findings, answered = Findings.of(results), Answer.of(results).figure is not None
     sentences = [
         *extent_in_words(results, findings),
@@ -50,7 +50,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def comparability_in_words(results: Results) -> str:
-    """Return whether figures may be compared with the paper's; empty if there are no published figures."""
+    """Return whether scores may be compared with the paper's; empty if the paper has none."""
     if not results.has_paper or not results.has_published:
         return ""
     if results.comparable:
@@ -104,7 +104,7 @@ def extent_in_words(results: Results, findings: Findings) -> list[str]:
 
 
 def _cannot_run(findings: Findings, rows: Sequence[str]) -> str:
-    """Return why rows are missing that no further trial can add."""
+    """Return why rows are missing that no further trial can add, with the number of rows for each reason."""
     reasons = Counter(
         why for label, why in findings.missing.items() if label in rows and label not in findings.unfinished
     )
@@ -113,7 +113,7 @@ def _cannot_run(findings: Findings, rows: Sequence[str]) -> str:
 
 
 def _trained(results: Results) -> list[str]:
-    """Return the encoder and the steps, if all trainings share the encoder: rows have the paper's names."""
+    """Return the encoder that was trained, and the steps, if all trainings share one: names of rows are the paper's."""
     finished = [record for record in results.of_all_trials if record.status == "finished"]
     trained = [record for record in finished if record.recipe["optimisation.epochs"]]
     encoders = {(str(r.recipe["encoder.name"]), r.recipe.get("encoder.layers")) for r in trained}
@@ -131,7 +131,7 @@ def _trained(results: Results) -> list[str]:
 
 
 def seeds_needed(results: Results, findings: Findings) -> list[Block]:
-    """Return how many more seeds of which rows would decide open questions, with the command, or why none would."""
+    """Return how many more seeds would decide the open questions, with the command, or why none would."""
     needs_of: dict[str, list[str]] = {}
     for name, more, noun in [
         ("The paper's claims", findings.more_seeds, "claim"),
@@ -165,7 +165,7 @@ def seeds_needed(results: Results, findings: Findings) -> list[Block]:
 
 
 def _facts(results: Results, findings: Findings, answered: bool) -> list[str]:
-    """Return facts about limits and figures close to the paper's; without an answer of finals, the goals' choice."""
+    """Return facts on limits and on scores close to the paper's. Without finals add which model is the best."""
     facts = limits_in_words(results)
     if len(results.goals) > 1 and not answered:
         facts.append(pareto_in_short(results))
@@ -177,7 +177,7 @@ def _facts(results: Results, findings: Findings, answered: bool) -> list[str]:
 
 
 def best_model(results: Results, boards: Sequence[Board], best: Record) -> str:
-    """Return which model was saved and why, and warn if the boards rank rows by another figure."""
+    """Return which trial's model is the best and why. Warn if the boards rank rows by another figure."""
     row = results.labels.get(best.recipe_hash)
     whose = f"row {code(row)}" if row else f"the explored recipe {code(name_of(results, best.recipe_hash))}"
     by = _chosen_by(results.measured_goals, best)
@@ -199,7 +199,7 @@ def best_model(results: Results, boards: Sequence[Board], best: Record) -> str:
 
 
 def _over_seeds(results: Results, best: Record) -> str:
-    """Return the recipe's score over its seeds: first a recipe is chosen by its mean, then the best of its seeds."""
+    """Return the mean over seeds of the recipe of `best`: the recipe was chosen by it, then the best of its seeds."""
     scores = results.of_goals(results.recipes[best.recipe_hash])
     if not scores or scores[0].seeds < 2:
         return ""
@@ -209,7 +209,7 @@ def _over_seeds(results: Results, best: Record) -> str:
 
 
 def _chosen_by(goals: Sequence[Goal], record: Record) -> str:
-    """Return `development score 63.00: the mean of STS (...) and transfer (...)`; costs with their units."""
+    """Return a trial's goals in words: `development score 63.00: the mean of STS (...) and transfer (...)`."""
     values = {goal: goal.of(record.scores, record.cost) for goal in goals}
     parts = [part for goal in goals if not goal.cost for part in (not goal.weights and goal.parts) or (goal,)]
     labels = [part.label for part in parts if part.of(record.scores, record.cost) is not None]

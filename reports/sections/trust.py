@@ -1,4 +1,4 @@
-"""Warnings: what makes figures doubtful, and which conclusions are therefore forbidden."""
+"""Warnings: flags that make results doubtful, and the verdicts that they forbid."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from reports.words.guards import follows, listed
 from reports.words.markdown import count, text, verbatim
 
 MAX_SHOWN_FLAGS = 2
-"""Largest number of flags of a guard that are shown; more are only counted."""
+"""Largest number of flags of one guard that are shown; more are only counted."""
 MAX_NAMED_RECORDS = 3
-"""Largest number of records set aside that are shown; more are only counted."""
+"""Largest number of invalid records that are shown; more are only counted."""
 MAX_NAMED_TASKS = 3
-"""A flag that touches more tasks than this touches almost every average, so the tasks are not listed."""
+"""Largest number of tasks of a flag that are named: a flag on more tasks touches almost every average."""
 MARK = "⚠"
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write a line for each flag, those that forbid verdicts first; then warnings of the finals, and missing checks."""
+    """Write a line for each flag, first those that forbid verdicts; then warnings on finals, and checks not made."""
     flags = [flag for flag in Findings.of(results).flags if not _only_searched(results, flag)]
     raised = [flag for flag in flags if flag.recipes]
     lines = _set_aside(results)
@@ -43,7 +43,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def clean(results: Results) -> str:
-    """Return the checks that found nothing, and those that found only differences that a search makes on purpose."""
+    """Return which checks found nothing, and which found only differences that a search makes on purpose."""
     flags = Findings.of(results).flags
     names, searched = {flag.guard for flag in flags}, {flag.guard for flag in flags if _only_searched(results, flag)}
     labels = [guard.label for guard in GUARDS.values() if guard.name not in names]
@@ -55,15 +55,15 @@ def clean(results: Results) -> str:
 
 
 def _only_searched(results: Results, flag: Flag) -> bool:
-    """Return whether a flag separates no two rows, only recipes of a search in settings that it varies on purpose. The
-    finals compare such recipes as a whole."""
+    """Return whether a flag concerns no two rows, only explored recipes that differ in settings which the search varies
+    on purpose. The finals compare such recipes as a whole."""
     varied = flag.guard in VARIED and flag.crossed_by == "unequal" and flag.recipes and results.explored
     rows = [value for key, value in flag.values.items() if key in results.labels]
     return bool(varied) and all(alike(*pair, flag.tolerance) for pair in combinations(rows, 2))
 
 
 def _lines(results: Results, flags: list[Flag]) -> list[str]:
-    """Return a line for each of the first flags of a guard, and one with the number of further flags."""
+    """Return lines for the first few flags of each guard, then a line with the number of its further flags."""
     lines = []
     for guard in dict.fromkeys(flag.guard for flag in flags):
         own = [flag for flag in flags if flag.guard == guard]
@@ -77,7 +77,7 @@ def _lines(results: Results, flags: list[Flag]) -> list[str]:
 
 
 def _line(results: Results, flag: Flag) -> str:
-    """Return `⚠ **steps** (3 rows): what, how much, what it means. No verdict …`"""
+    """Return a flag in words: `⚠ **steps** (3 rows): what, how much, what it means. No verdict …`"""
     rows = len(flag.recipes & results.labels.keys())
     explored = len(flag.recipes) - rows
     touched = [count(rows, "row")] if rows else []
@@ -86,7 +86,7 @@ def _line(results: Results, flag: Flag) -> str:
 
 
 def _forbids(results: Results, flag: Flag) -> str:
-    """Return the verdicts that the flag forbids, or the option that overrides it."""
+    """Return which verdicts the flag forbids; if an option overrides the flag, that option."""
     if not flag.blocks:
         return follows(flag)
     if flag.guard in results.info.across:
@@ -104,7 +104,7 @@ def _forbids(results: Results, flag: Flag) -> str:
 
 
 def _set_aside(results: Results) -> list[str]:
-    """Return the records that cannot be right, by name."""
+    """Return the records that cannot be right, by file name, with the reasons."""
     if not results.set_aside:
         return []
     named = [f"{verbatim(name)} {text(why)}" for name, why in list(results.set_aside.items())[:MAX_NAMED_RECORDS]]

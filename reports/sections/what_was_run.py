@@ -17,7 +17,7 @@ from reports.words.markdown import DASH, code, count, number, text, verbatim
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write facts as bullets, then the data and training times."""
+    """Write a list of facts on the study, then tables of the data and of training times."""
     info = results.info
     every = results.trials_and_soups
     finished = [record for record in every if record.status == "finished"]
@@ -76,7 +76,7 @@ def _cost(records: Sequence[Record]) -> str:
 
 
 def _workers_time(records: Sequence[Record]) -> str:
-    """Return how the workers spent their time, as shares. A waiting GPU shows up here."""
+    """Return the shares of the workers' time by what they did, as it shows whether a GPU waited."""
     spent: Counter[str] = Counter()
     for record in records:
         spent.update({what: float(seconds or 0) for what, seconds in record.cost.get("crew", {}).items()})
@@ -94,7 +94,7 @@ def _workers_time(records: Sequence[Record]) -> str:
 
 
 def _training_time(results: Results) -> list[Block]:
-    """Return a table of the training times that the paper prints, beside ours, as multiples of the baseline's."""
+    """Return a table of training times as multiples of the baseline's: those in the paper beside ours."""
 
     def seconds(label: str) -> float | None:
         values = [value for record in results.of_row(label) if (value := seconds_of(record, "train_seconds"))]

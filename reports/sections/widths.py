@@ -1,4 +1,4 @@
-"""Scores of embeddings cut to the widths at which they were also trained (`objective.dims`)."""
+"""Scores of embeddings cut to fewer dimensions, for models trained to allow this (`objective.dims`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOW = (
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Write a table for each figure; empty if no trial was trained at widths of its own."""
+    """Write for each figure a table of rows and widths; empty if no trial trained for fewer dimensions."""
     widths = {width for record in results.records for width in record.data_read.get("widths", {})}
     if not widths:
         return []
@@ -40,5 +40,5 @@ def _table(results: Results, figure: Quantity, widths: list[str]) -> DataTable:
 
 
 def _at(width: str, figure: Quantity) -> Callable[[Record], float | None]:
-    """Return a function that gets the figure at this width from a record."""
+    """Return a function from a record to the figure for embeddings cut to this many dimensions."""
     return lambda record: figure.of(record.data_read.get("widths", {}).get(width, {}))

@@ -1,4 +1,4 @@
-"""The wording of an answer in the first lines of console, report, page and live page: a head and words.
+"""The words for an answer in the first lines of console, report, page and live page. A line is a head and words.
 
 Only an answer of kind `use` has the head "Use". Every number has its error beside it, and no recipe is named by its
 hash. A line is one sentence of at most 30 words with at most one bracket. Longer text gets more lines with the same
@@ -33,17 +33,17 @@ from reports.words.lines import Escape, Line, first_few, fits, in_lines
 from reports.words.markdown import count, duration, signed
 
 MAX_NAMED_SETTINGS = 6
-"""Largest number of settings that are named; more are only counted."""
+"""Largest number of a recipe's settings that are named; more are only counted."""
 CHECKED = {
     "test_knn_accuracy": "by the ten nearest neighbours, without a classifier",
     "test_ndcg@10": "as a search among all texts of the test (nDCG@10)",
 }
-"""Words for the second measure of a task (`TaskKind.checking_number`), by its number."""
+"""Words for the second measure of a task (`TaskKind.checking_number`), by the measure's name."""
 ENDED = "the limit ended the study before the base settings had run"
 
 
 def lines(answer: Answer, info: StudyInfo, escape: Escape) -> list[Line]:
-    """Return the answer's lines; empty if nothing can be stated."""
+    """Return the lines that word this answer; if it has no test score, only why nothing can be told, and what next."""
     if answer.rows is not None:
         return _of_rows(answer, answer.rows, info, escape)
     if answer.kind == "unfinished":
@@ -105,7 +105,7 @@ def _verdict(answer: Answer, info: StudyInfo, escape: Escape) -> list[Line]:
 
 
 def _none_better(answer: Answer, info: StudyInfo) -> str:
-    """Return why the base settings are kept."""
+    """Return why an answer keeps the base settings rather than a recipe of the search."""
     if answer.picked:
         judged, others = len(answer.finalists), answer.tried - 1
         were = "was judged, and is not" if judged == 1 else "were judged, and none is"
@@ -140,7 +140,7 @@ def _why_open(answer: Answer, escape: Escape) -> str:
 
 
 def _settings(finalist: Finalist, escape: Escape) -> str:
-    """Return `temperature 0.05, batch size 128, pooling cls`, for a row with its label."""
+    """Return a recipe's settings, `temperature 0.05, batch size 128, pooling cls`; for a row after its label."""
     if not finalist.settings:
         return escape(finalist.name)
     row = "" if finalist.name.startswith("#") or finalist.name == BASE else f"{escape(finalist.name)}: "
@@ -156,8 +156,8 @@ def _gain(answer: Answer, finalist: Finalist, escape: Escape) -> list[str]:
 
 
 def _check(answer: Answer, escape: Escape) -> list[str]:
-    """Return gains by the second measure (`TaskKind.checking_number`) of the recipe to use and of the best of the
-    search, and whether a gain over the encoder shows. Gains over TF-IDF are left out."""
+    """Return gains by the tasks' second measure (`TaskKind.checking_number`): those of the recipe to use and of the
+    best recipe of the search, and whether a gain over the encoder shows. Gains over TF-IDF are left out."""
     clauses = list[str]()
     roles = {
         answer.references[name].recipe: REFERENCE_NAMES[name]
@@ -178,7 +178,7 @@ def _check(answer: Answer, escape: Escape) -> list[str]:
 
 
 def _of_kept(answer: Answer, first: Finalist, escape: Escape) -> list[Line]:
-    """Return the lines of an answer that keeps something: what is kept, and the gap of the best of the search."""
+    """Return the lines of an answer to keep base settings or encoder: their score, and the gap of the search's best."""
     incumbent = answer.incumbent
     row, written = answer.references[incumbent], list[Line]()
     level = f"{escape(answer.figure or '')} of {REFERENCE_NAMES[incumbent]} {level_in_words(row.figure)}"
@@ -195,7 +195,7 @@ def _of_kept(answer: Answer, first: Finalist, escape: Escape) -> list[Line]:
 
 
 def _elsewhere(answer: Answer, escape: Escape) -> list[str]:
-    """Return the gains of the best of the search on other tasks over what is kept, the largest first."""
+    """Return the gains on other tasks of the search's best recipe over what the answer keeps, the largest first."""
     incumbent = answer.incumbent
     others = [other for other in answer.others if other.over == incumbent] if answer.picked else []
     over = sorted(others, key=lambda other: -other.gain.gain)
@@ -224,7 +224,7 @@ def _worse(answer: Answer, escape: Escape) -> list[str]:
 
 
 def _ship(ship: Ship, escape: Escape) -> list[str]:
-    """Return which model to ship, its gain over one seed, and how much forgetting it undoes."""
+    """Return which model to ship, its gain over the model of one seed, and how much forgetting its average undoes."""
     if ship.share is None:
         best = "the model of one seed, the best by development scores"
         return [f"{best}: no average of {ship.seeds} is better by these"]
@@ -246,7 +246,7 @@ def _ship(ship: Ship, escape: Escape) -> list[str]:
 
 
 def mixture_in_words(share: float) -> str:
-    """Return the share of the untrained encoder in an average, in words."""
+    """Return words for the weight of the untrained encoder, if any, in a soup with this `share` of trained models."""
     return "" if share == 1 else f", mixed with {1 - share:.0%} of {REFERENCE_NAMES['encoder']}"
 
 
@@ -265,7 +265,7 @@ def _cost(answer: Answer, first: Finalist) -> str:
 
 
 def data_curve_in_words(data: DataCurve, escape: Escape) -> list[str]:
-    """Return the gain of the last doubling of the data, without a promise for a further one."""
+    """Return the gain from the last doubling of the data, without a promise for another doubling."""
     *_, half, whole = data.parts
     if whole.gain is None:
         if data.trials.done < data.trials.planned:
@@ -286,7 +286,7 @@ def _unfinished(answer: Answer, info: StudyInfo) -> list[Line]:
 
 
 def _of_rows(answer: Answer, rows: RowsAnswer, info: StudyInfo, escape: Escape) -> list[Line]:
-    """Return the rows that are better than the baseline, the largest gain, and how many claims hold."""
+    """Return the lines of a study of rows: which are better than the baseline, the largest gain, and the claims."""
     written = []
     if rows.figure and rows.baseline and rows.compared:
         be = "is" if len(rows.better) == 1 else "are"
@@ -326,6 +326,6 @@ def _claims(rows: RowsAnswer) -> str:
 
 
 def _model(name: str, info: StudyInfo) -> Line:
-    """Return the command that exports a recipe's model."""
+    """Return the line with the command that exports the model of a recipe or soup."""
     named = name.partition(" ")[0] if name.startswith("#") else name
     return Line("Model", shlex.join(["python", "-m", "reports", "export", results_place(info), named]), command=True)

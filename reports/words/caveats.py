@@ -1,4 +1,4 @@
-"""How sure an answer is, further warnings, and what would decide it: the lines Sure, Most, Note and Next."""
+"""Words for how sure an answer is, for warnings, and for what would decide it: the lines Sure, Most, Note and Next."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from search_spaces.limits import rounded_up
 from search_spaces.own_data import TF_IDF
 
 MAX_ADVISED_SEEDS = 100
-"""Largest number of seeds of each recipe that is advised."""
+"""Largest number of seeds of each recipe that a line advises to run."""
 RAISED_LIMIT = "in all goes on"
-"""Words for a raised limit: it includes what the study has already used."""
+"""Words after a raised limit on the study. The limit includes what the study has already used."""
 
 
 def sure(answer: Answer, first: Finalist) -> list[str]:
-    """Return the seeds, items and recipes behind the answer. `first`: the recipe that the answer is about."""
+    """Return how many seeds, test items and recipes the answer is based on. `first`: the recipe that it is about."""
     more = (
         f", {answer.base.seeds} of {REFERENCE_NAMES['base']}"
         if answer.base and answer.base.seeds != first.seeds
@@ -43,14 +43,14 @@ def sure(answer: Answer, first: Finalist) -> list[str]:
 
 
 def noise(answer: Answer) -> list[str]:
-    """Return how much another seed changes a score, if known."""
+    """Return by how much test scores differ between seeds, if known."""
     if not answer.noise:
         return []
     return [f"seeds move test scores by {span(answer.noise)} (standard deviation)"]
 
 
 def _lent(answer: Answer) -> list[str]:
-    """Return what the intervals of few seeds assume."""
+    """Return the assumed spread over seeds, if recipes have too few seeds to measure it."""
     if answer.lent is None:
         return []
     by = "a guess from other data" if answer.lent <= math.sqrt(RECORDED_SPREAD.variance) else "by what ran twice"
@@ -62,7 +62,7 @@ def _lent(answer: Answer) -> list[str]:
 
 
 def largest_possible_gain(answer: Answer) -> list[str]:
-    """Return the largest gain that the data allow, if none is shown."""
+    """Return the largest gain that the intervals still allow, if no gain is shown."""
     if answer.flags or not answer.fresh_items or answer.most is None or answer.most <= 0:
         return []
     over = answer.open[0] if answer.open else answer.incumbent
@@ -77,7 +77,7 @@ def largest_possible_gain(answer: Answer) -> list[str]:
 
 
 def better_without_a_model(answer: Answer) -> list[str]:
-    """Return a sentence if TF-IDF is surely better than the recipe to use."""
+    """Return a warning if TF-IDF, which needs no model, is surely better than the recipe to use."""
     used, plain = answer.to_use or answer.base, answer.references.get("baseline")
     if not (plain and plain.name == TF_IDF and used and used.figure and plain.figure):
         return []
@@ -87,7 +87,7 @@ def better_without_a_model(answer: Answer) -> list[str]:
 
 
 def notes(answer: Answer, info: StudyInfo, escape: Escape) -> list[str]:
-    """Return further facts that a reader must know, each a sentence."""
+    """Return further facts on an answer that a reader must know, a sentence for each."""
     sentences = list[str]()
     if answer.share is not None:
         whole = "Again trains on all of them" if answer.to_train else "on all of them the answer may be another"
@@ -132,7 +132,7 @@ def _scored_higher(ahead: Ahead, escape: Escape) -> str:
 
 
 def carried_over(answer: Answer, first: Finalist, escape: Escape) -> list[str]:
-    """If development scores misled the search, return the tasks on which its best settings gain and lose."""
+    """Return on which tasks the search's best settings gain and lose, if development scores misled the search."""
     if answer.kind not in ("base", "as it came") or not answer.picked or not _misled(answer, first):
         return []
     gained = [other for other in answer.others if other.gain.above]
@@ -154,7 +154,7 @@ def _misled(answer: Answer, first: Finalist) -> bool:
 
 
 def next_steps(answer: Answer, info: StudyInfo) -> list[str]:
-    """Return what would decide the answer; if a limit ended the study, with a larger limit."""
+    """Return what would decide an open answer: for example more seeds, more items, or a larger limit."""
     if answer.flags == ("overlap",) and info.request.train and not info.request.drop_leaks:
         return ["--drop-leaks, with other --results, leaves out the training rows that hold test items"]
     if answer.flags:
@@ -192,14 +192,16 @@ def next_steps(answer: Answer, info: StudyInfo) -> list[str]:
 
 
 def _goes_on(answer: Answer, info: StudyInfo, seeds: int | None = None) -> str:
-    """Return under which limit the study continues, unless `next_steps` returns it."""
+    """Return with which larger limit the study would continue; empty if `next_steps` returns this already."""
     named = answer.kind == "open" and not answer.flags and answer.fresh_items
     return "" if named else f"; {larger_limit(info, seeds)} {RAISED_LIMIT}"
 
 
 def larger_limit(info: StudyInfo, seeds: int | None = None) -> str:
-    """Return `--limit minutes=80`: the limit that ended the study, at least doubled, in proportion to `seeds` of the
-    finals, and large enough for a search. Empty if no limit ended the study."""
+    """Return `--limit minutes=80`: a larger value of the limit that ended the study; empty if no limit did.
+
+    It is at least twice the old one, grows in proportion to `seeds` of the finals, and suffices for a search.
+    """
     if not info.limited:
         return ""
     times = max(2.0, seeds / info.finals.seeds if seeds and info.finals else 0.0)

@@ -14,11 +14,11 @@ from reports.ledger.option_values import NumberRange
 from reports.ledger.request import Request
 
 WHY_MINUTES = 10
-"""Minutes that suffice to explain why a study gained, or did not."""
+"""Limit, in minutes, of the command that explains a study's gain. It usually suffices."""
 
 
 def study_command(info: StudyInfo, rows: Sequence[str] = (), seeds: int | None = None) -> str:
-    """Return the study's last command, for these rows (labels or patterns; default: all), with this number of seeds."""
+    """Return the study's last command; if given, only for these rows (labels or patterns), or with so many seeds."""
     request = info.request
     if rows:
         request = dataclasses.replace(request.without_search(), only=tuple(rows))
@@ -28,18 +28,18 @@ def study_command(info: StudyInfo, rows: Sequence[str] = (), seeds: int | None =
 
 
 def recipe_command(info: StudyInfo) -> str:
-    """Return the command that trains the recipe to use; on own data with all rows, also those put aside."""
+    """Return the command that trains the recipe to use; on own data with all rows, also those held out for tests."""
     data = {name: getattr(info.request, name) for name in ("train", "columns", "labels", "drop_leaks")}
     return Request(recipe=results_place(info), **data).command
 
 
 def why_command(info: StudyInfo) -> str:
-    """Return the command that explains the gain of a study of own data, or what prevents a gain."""
+    """Return the command that explains why a study of own data gained, or what prevents a gain."""
     return Request(why=results_place(info), limit=(f"minutes={WHY_MINUTES}",)).command
 
 
 def patterns(rows: Sequence[str], every: Sequence[str]) -> list[str]:
-    """Return few words for `--only` that match exactly these of all rows: labels, or common starts or ends."""
+    """Return few words for `--only` that match these `rows` and no others of `every`: labels, or such as `*-SCL`."""
     uncovered, words = list(rows), list[str]()
     others = set(every) - set(rows)
     ends = [end for row in rows for n in range(1, len(row)) for end in (f"{escape(row[:n])}*", f"*{escape(row[n:])}")]
@@ -53,11 +53,11 @@ def patterns(rows: Sequence[str], every: Sequence[str]) -> list[str]:
 
 
 def results_place(info: StudyInfo) -> str:
-    """Return the study's results as a command names them, as in its last command."""
+    """Return the folder or URL of the study's results, as in its last command."""
     default = f"results/{info.space}"
     return info.request.results or (default if info.request.train else f"{default}-{info.scale}")
 
 
 def report_command(results: Path, *options: str) -> str:
-    """Return the command that reports on a results folder."""
+    """Return the command that writes the report of a results folder, with these options."""
     return shlex.join(["python", "-m", "reports", str(results), *options])

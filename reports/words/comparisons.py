@@ -1,4 +1,4 @@
-"""The wording of facts that sections, page, live page, model card and diff share. Facts are computed elsewhere."""
+"""Words that sections, page, live page, model card and diff share. The facts are computed in `reports/facts`."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from reports.words.markdown import DASH, count, number, signed, text, verbatim
 from trainables.recipe import changed
 
 MIN_ORDERED_ROWS = 4
-"""Fewest rows whose order is compared with the paper's."""
+"""Fewest rows for which their order is compared with the paper's order."""
 TOO_WIDE_POINTS = 20.0
-"""An interval that extends more than this many points to both sides of zero is shown as too little data."""
+"""An interval that reaches further than this, in points, on both sides of zero is worded as too little data."""
 CLOSE_TAU = 0.5
-"""From this Kendall tau on, two orders are called close, even if the rows are too few to prove it."""
+"""From this Kendall's tau on, two orders are called close, even if the rows are too few to prove it."""
 GO_ON = "Go on"
 """Head of the line with the command that continues a study."""
 STAGES_IN_WORDS = {"search": "search", "finals": "finals", "further": "averages"}
 """Words for the stages of a study (`reports.ledger.STAGES`)."""
 SHORT_NAMES = {"objective.positives": "N+", "objective.negatives": "N-"}
-"""Short names of limits, as in a table."""
+"""Short names of the limits on positives and negatives, as in a table."""
 
 SELECTION_BIAS = (
     "the seeds that are compared here also chose the recipe, and a seed that is lucky on development data is mostly "
     "lucky on test data, too, so the figures flatter it; only seeds that it was not chosen by could judge it"
 )
-"""Why there is no verdict on a recipe that a search chose, to be used within a sentence."""
+"""Part of a sentence: why there is no verdict on a recipe whose seeds also chose it in a search."""
 
 
 # Numbers
@@ -48,8 +48,10 @@ def interval(gain: Comparison | Gain | None) -> str:
 
 
 def difference(gain: float | None, low: float | None, high: float | None) -> str:
-    """Return `+2.83 [+1.20, +4.46]`, a difference with its 95 % interval. Without an interval only the difference; if
-    the interval is too wide or is zero, words instead of its ends."""
+    """Return `+2.83 [+1.20, +4.46]`, a difference with its 95 % interval.
+
+    Without an interval return only the difference. If the interval is too wide or zero, words replace its ends.
+    """
     if low is None or high is None:
         return signed(gain)
     if low < -TOO_WIDE_POINTS and high > TOO_WIDE_POINTS:
@@ -60,8 +62,10 @@ def difference(gain: float | None, low: float | None, high: float | None) -> str
 
 
 def level(figure: Gain | None) -> str:
-    """Return `74.20 [73.91, 74.49]`, a figure with its interval. Without an interval only the figure; if its ends are
-    equal, words instead. A dash for None."""
+    """Return `74.20 [73.91, 74.49]`, a figure with its interval; a dash for None.
+
+    Without an interval return only the figure. If the ends of the interval are equal, words replace them.
+    """
     if figure is None:
         return DASH
     value, low, high = figure.gain, figure.low, figure.high
@@ -73,7 +77,7 @@ def level(figure: Gain | None) -> str:
 
 
 def probability(value: float | None) -> str:
-    """Return `0.012`, or `<0.001`, or a dash for None."""
+    """Return a p value as `0.012` or `<0.001`; a dash for None."""
     if value is None:
         return DASH
     return "<0.001" if value < 0.001 else f"{value:.3f}"
@@ -83,7 +87,7 @@ def probability(value: float | None) -> str:
 
 
 def order_sentence(board: Board) -> str:
-    """Compare our order of the rows with the paper's, in words to follow "On STS Avg."; empty if rows are few."""
+    """Compare the rows' order with the paper's, in words to follow "On STS Avg."; empty if there are too few rows."""
     tau_b = board.order
     if tau_b is None or tau_b.rows < MIN_ORDERED_ROWS:
         return ""
@@ -102,7 +106,7 @@ def order_sentence(board: Board) -> str:
 
 
 def order_limits(board: Board) -> str:
-    """Return a sentence on the limits of an order by means."""
+    """Return a sentence on what the order of rows by their means does not show."""
     single = [item for item in board.counted if item.published is not None and item.gain and item.gain.one_seed]
     rows = f" and {count(len(single), 'row')} with one seed" if single else ""
     return f"The order is that of the means: differences below noise{rows} count in it like any other."
@@ -119,7 +123,7 @@ def collapses(seeds: int, collapsed: int) -> str:
 
 
 def more_seeds(needed: SeedsWanted, noun: str) -> str:
-    """Return a sentence on what more seeds would decide of open gains or claims; empty if nothing is open."""
+    """Return a sentence on which open gains or claims (`noun`) more seeds would decide; empty if none is open."""
     sentence = _seeds(needed, noun)
     if not needed.losses:
         return sentence
@@ -156,14 +160,14 @@ def _seeds(open_seeds: SeedsWanted, noun: str) -> str:
 
 
 def _which(some: Sequence[str], every: int, noun: str) -> str:
-    """Return `the open gain`, `2 of 3 open gains` or `all 3 open gains`."""
+    """Return which gains or claims (`noun`) are meant: `the open gain`, `2 of 3 open gains` or `all 3 open gains`."""
     if every == 1:
         return f"the open {noun}"
     return f"all {every} open {noun}s" if len(some) == every else f"{len(some)} of {every} open {noun}s"
 
 
 def look(number: int | None) -> str:
-    """Explain which part of the error level this look at the study uses; empty if the look has no verdicts."""
+    """Explain how much of the error level this look, a report with verdicts, uses; empty for None: no verdicts."""
     if number is None:
         return ""
     sure = 100 * CONFIDENCE
@@ -178,7 +182,7 @@ def look(number: int | None) -> str:
 
 
 def one_recipe(pair: SameRecipe) -> str:
-    """Return why two rows have the same effect as one recipe, in words to follow a colon."""
+    """Return why two rows count as one recipe, in words to follow a colon."""
     if pair.reason == "name":
         return "it is one recipe under two names"
     if pair.reason == "scores":
@@ -188,7 +192,7 @@ def one_recipe(pair: SameRecipe) -> str:
 
 
 def not_varied(limits: NotVaried) -> str:
-    """Return which limits the rows set to different values without any effect, in words for brackets."""
+    """Return which limits differ between the rows' recipes but had the same effect, in words for brackets."""
     words = ", ".join(
         f"{SHORT_NAMES[key]} was not varied in effect ({mean:.2f} in every row that has run)"
         for key, mean in limits.alike
@@ -200,7 +204,7 @@ def not_varied(limits: NotVaried) -> str:
 
 
 def reason(words: str) -> str:
-    """Return words from outside as markdown; commands between backticks become code spans."""
+    """Return a reason, which may contain names from outside, as markdown. Commands between backticks become code."""
     parts = words.split("`")
     if len(parts) % 2 == 0:
         return text(words)
@@ -208,13 +212,13 @@ def reason(words: str) -> str:
 
 
 def _text_within(part: str) -> str:
-    """Apply `text` but keep the spaces at both ends."""
+    """Escape words from outside by `text`, but keep the spaces at both ends."""
     before, after = " " * part.startswith(" "), " " * part.endswith(" ")
     return f"{before}{text(part.strip())}{after}" if part.strip() else part
 
 
 def changes(results: Results, record: Record) -> str:
-    """Return the searched keys in which the record's recipe differs from the base recipe."""
+    """Return the searched keys in which the record's recipe differs from the base recipe, with their values."""
     own = changed(results.base.flat(), record.recipe)
     named = [f"{_name(domain.key)}={short(own[domain.key])}" for domain in results.space.domains if domain.key in own]
     return text(", ".join(named)) or ("as the base" if record.recipe_hash in results.trained else "untrained")

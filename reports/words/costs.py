@@ -1,4 +1,4 @@
-"""Sentences on limits of cost, and on costs that cannot be compared directly."""
+"""Sentences on limits of cost, and on costs of recipes that cannot be compared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_NAMED_RECIPES = 3
 
 
 def incomparable(results: Results, recipes: Sequence[Sequence[Record]]) -> str:
-    """Return why seconds and memory of these recipes cannot be compared, as sentences; empty if they can."""
+    """Return why seconds and memory of these recipes cannot be compared; empty if they can."""
     records = [record for own in recipes for record in own]
     sentences = []
     machines = {record.ran_on for record in records}
@@ -42,7 +42,7 @@ def incomparable(results: Results, recipes: Sequence[Sequence[Record]]) -> str:
 
 
 def limits_in_words(results: Results) -> list[str]:
-    """Return which limit ended the study, and which recipes are above a limit. Empty without limits."""
+    """Return which limit ended the study, and which recipes are above a limit of each trial. Empty without limits."""
     sentences = []
     if results.info.limited:
         ended = ended_in_words(results.info.limited, raced=results.info.raced)
@@ -73,12 +73,12 @@ def _above(results: Results) -> str:
 
 
 def _took(means: Mapping[str, float]) -> str:
-    """Return `75.2 s, 900 MiB`."""
+    """Return a recipe's mean costs with their units: `75.2 s, 900 MiB`."""
     return ", ".join(f"{number(value, 1)} {LIMITS[name].unit}".strip() for name, value in means.items())
 
 
 def _best(results: Results) -> str:
-    """Return the best recipe within the limits, beside the best one above them."""
+    """Return the best score of the recipes within the limits, beside the best one of those above."""
     goals, ranked = results.measured_goals, ranking(results)
     place = next((place for place, goal in enumerate(goals) if not goal.cost), 0)
     above = [values for key in results.above_limits if (values := results.of_goals(results.recipes[key]))]
@@ -94,13 +94,13 @@ def _best(results: Results) -> str:
 
 
 def word(goal: Goal) -> str:
-    """Return the name of a goal's value, for a sentence."""
+    """Return what a goal measures, for a sentence: `development score`, or a cost such as its seconds."""
     if goal.cost:
         return goal.short
     return "development score" if goal is SELECTION else f"development score for {goal.short}"
 
 
 def _range(numbers: set[int], noun: str) -> str:
-    """Return `1 to 8 trials`."""
+    """Return the range of some numbers with a noun: `1 to 8 trials`."""
     low, high = min(numbers), max(numbers)
     return count(low, noun) if low == high else f"{low} to {count(high, noun)}"

@@ -12,23 +12,26 @@ MAX_NAMED = 3
 
 
 def level_in_words(figure: Gain | None) -> str:
-    """Return `74.20 [73.91, 74.49]`, with `[unknown]` if there is no interval."""
+    """Return a figure with its interval, `74.20 [73.91, 74.49]`; with `[unknown]` if it has none."""
     if figure is None:
         return "unknown"
     return level(figure) + " [unknown]" * (figure.low is None)
 
 
 def points(gain: Gain) -> str:
-    """Return `+1.21 [+0.80, +1.62]`, with `[unknown]` if there is no interval."""
+    """Return a gain with its interval, `+1.21 [+0.80, +1.62]`; with `[unknown]` if it has none."""
     return interval(gain) + " [unknown]" * (gain.low is None)
 
 
 def gain_over(gain: Gain, name: str, answer: Answer | None = None) -> str:
-    """Return `+1.21 [+0.80, +1.62] over the base settings`. If `answer` is given, the baseline has its own name."""
+    """Return `+1.21 [+0.80, +1.62] over the base settings`: a gain over the reference `name`.
+
+    If `answer` is given, the reference `baseline` is called by the name of its row.
+    """
     return f"{points(gain)} over {reference(answer, name) if answer else REFERENCE_NAMES[name]}"
 
 
 def reference(answer: Answer, name: str) -> str:
-    """Return the name of what finalists are compared with; the baseline, a row of the space, has its own name."""
+    """Return the words for a reference that finalists are compared with; a baseline is called by its row's name."""
     row = answer.references.get(name) if name == "baseline" else None
     return row.name if row else REFERENCE_NAMES[name]

@@ -1,4 +1,4 @@
-"""The sentences of all flags: a function for each guard, and a template for each kind of flag.
+"""The sentences of all flags. Each guard has a function here, which words every kind of flag of that guard.
 
 A flag's sentence is made when it is printed (`reports.facts.guards.sentence`). All words from outside are escaped.
 """
@@ -14,9 +14,9 @@ from reports.facts.results import Results
 from reports.words.markdown import count, number, text, verbatim
 
 MAX_NAMED = 3
-"""Largest number of rows that are named, the others are only counted; and largest number of values that are listed."""
+"""Largest number of rows that a flag's sentence names, and of values that it lists; more are only counted."""
 MAX_NAMED_TASKS = 4
-"""Largest number of tasks that are named; more are only counted."""
+"""Largest number of tasks that a flag's sentence names; more are only counted."""
 
 CONDITIONS = {
     "code": ("trials ran different code", "a difference may come from the code"),
@@ -30,11 +30,11 @@ CONDITIONS = {
     "evaluation": ("trials were evaluated in different precision", "a difference may come from rounding"),
     "streams": ("dropout was drawn by different numbers of workers", "another number of workers is like another seed"),
 }
-"""For each condition, what differs and what the difference means."""
+"""For each condition, which difference was found, and what the difference means."""
 
 
 def condition(results: Results, flag: Flag) -> str:
-    """Return the sentence of a guard that looks for differences in conditions."""
+    """Return the sentence of a flag on conditions, such as code or steps, that differ between trials."""
     if flag.kind == "vectors":
         return "training read vectors that were made before, one for each sentence, so no tokens were counted"
     if flag.kind == "asked":
@@ -51,7 +51,8 @@ def condition(results: Results, flag: Flag) -> str:
 
 
 def _details(results: Results, condition: str, part: Mapping[str, Any]) -> list[str]:
-    """Return `64 in A to 204 in B`, or `A: this value; all others: the usual one`, or the rows that differ."""
+    """Return the values of a condition: `64 in A to 204 in B`, or `A: this value; all others: the usual one`. If values
+    are not listed, return the rows that differ."""
     rows = {name: rows_in_words(results, part.get(name, ())) for name in ("seeds_differ", "differ", "unknown")}
     details = []
     if "ends" in part:
@@ -67,14 +68,14 @@ def _details(results: Results, condition: str, part: Mapping[str, Any]) -> list[
 
 
 def _value(condition: str, value: Any) -> str:
-    """Return the value of a recipe; if its seeds differ, that of each seed."""
+    """Return the value that a condition has under one recipe; if it differs between seeds, the value of each seed."""
     if isinstance(value, tuple):
         return ", ".join(f"seed {seed} {_value(condition, own)}" for seed, own in value)
     return count(int(value), "worker") if condition == "streams" and value else str(value)
 
 
 def protocol(results: Results, flag: Flag) -> str:
-    """Return the sentence on trials that count in no figure."""
+    """Return the sentence on trials that count in no figure, because of the protocol or data of their evaluation."""
     rows, trials = rows_in_words(results, flag.recipes), flag.facts["trials"]
     if flag.kind == "data":
         return (
@@ -89,7 +90,7 @@ def protocol(results: Results, flag: Flag) -> str:
 
 
 def seeds(results: Results, flag: Flag) -> str:
-    """Return the sentence on seeds with equal scores, or on missing seeds."""
+    """Return the sentence of a flag on seeds that have equal scores, or on missing seeds."""
     rows, facts = rows_in_words(results, flag.recipes), flag.facts
     if flag.kind == "repeated":
         pairs = listed([f"{first} and {second}" for first, second in facts["seeds"]])
@@ -136,7 +137,7 @@ def untrained(results: Results, flag: Flag) -> str:
 
 
 def caps(results: Results, flag: Flag) -> str:
-    """Return the sentence on limits that made no difference."""
+    """Return the sentence on limits on positives or negatives that made no difference."""
     rows, facts, key = rows_in_words(results, flag.recipes), flag.facts, verbatim(flag.facts["key"])
     if flag.kind == "not varied":
         limits = listed(["no limit" if limit is None else str(limit) for limit in facts["limits"]])
@@ -183,7 +184,7 @@ def items(results: Results, flag: Flag) -> str:
 
 
 def degenerate(results: Results, flag: Flag) -> str:
-    """Return the sentence on scores without skill."""
+    """Return the sentence on scores that show no skill, such as those of equal predictions."""
     rows, facts = rows_in_words(results, flag.recipes), flag.facts
     if flag.kind == "collapsed":
         lowest = facts["cosine"]
@@ -245,14 +246,14 @@ def overlap(results: Results, flag: Flag) -> str:
 
 
 def follows(flag: Flag) -> str:
-    """Return what a flag that forbids no verdict means for verdicts."""
+    """Return what a flag that forbids no verdict means for the verdicts."""
     if (flag.guard, flag.kind) == ("seeds", "single"):
         return f"No verdict on {'this row' if len(flag.recipes) == 1 else 'these rows'} until there are more seeds."
     return "Verdicts stand."
 
 
 def rows_in_words(results: Results, recipes: Collection[str]) -> str:
-    """Return `A`, `B` and 2 explored recipes: rows first, in the space's order, the first few by name."""
+    """Return the recipes as `A`, `B` and 2 explored recipes. Only the first few rows of the space are named."""
     order = {recipe_hash: place for place, recipe_hash in enumerate(results.labels)}
     rows = [results.labels[recipe] for recipe in sorted(recipes & order.keys(), key=lambda recipe: order[recipe])]
     explored = sorted(set(recipes) - order.keys())
@@ -272,16 +273,16 @@ def listed(items: Sequence[str]) -> str:
 
 
 def _tasks(tasks: Iterable[str]) -> str:
-    """Return `MR and CR`, or only the number of tasks."""
+    """Return the tasks' names, `MR and CR`; of many tasks only the number."""
     names = sorted(tasks)
     return listed([text(name) for name in names]) if len(names) <= MAX_NAMED_TASKS else count(len(names), "task")
 
 
 def _ends(facts: Mapping[str, Any], digits: int = 2) -> str:
-    """Return `1.08` or `1.08 to 1.09`."""
+    """Return the facts `least` and `most` of a flag as `1.08 to 1.09`, or as one number if both look equal."""
     return " to ".join(dict.fromkeys(number(facts[end], digits) for end in ("least", "most")))
 
 
 def _percent(*ends: float) -> str:
-    """Return `3.1 %`, or both ends; `below 0.1 %` for smaller shares."""
+    """Return shares in percent, `3.1 %`, or the range of both ends; `below 0.1 %` for smaller shares."""
     return " to ".join(dict.fromkeys(f"{number(end, 1)} %" if end >= 0.1 else "below 0.1 %" for end in ends))

@@ -9,21 +9,21 @@ Escape = Callable[[object], str]
 """Makes words from outside safe to show: escaped for markdown, or printable for a console."""
 
 MAX_WORDS = 29
-"""Largest number of words in a line, without its head."""
+"""Largest number of words in a line of an answer, without its head."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line of an answer: `Use    temperature 0.05, batch size 128`."""
+    """One line of an answer: `Use temperature 0.05, batch size 128`, with the head `Use`."""
 
     head: str
     words: str
-    """Already made safe by `Escape`; a command is shown as typed."""
+    """The words after the head, already made safe by `Escape`. A command is kept as typed."""
     command: bool = False
 
 
 def in_lines(head: str, parts: Iterable[str]) -> list[Line]:
-    """Join parts with semicolons into lines; a part that would make a line too long begins the next."""
+    """Join parts with semicolons into lines. A part that would make its line too long begins the next line."""
     written: list[str] = []
     for part in parts:
         if written and fits(longer := f"{written[-1]}; {part}"):
@@ -38,7 +38,7 @@ def fits(words: str) -> bool:
 
 
 def first_few(named: Sequence[str], most: int, before: str = "") -> list[str]:
-    """Return the first names, at most `most` and as many as fit in a line, and the number of further ones."""
+    """Return the first names, at most `most` and as many as fit in a line after `before`, then `and 3 more`."""
     room = MAX_WORDS - 2 - len(before.split())
     shown = [name for place, name in enumerate(named[:most]) if len(" ".join(named[: place + 1]).split()) <= room]
     return [*shown, *([f"and {len(named) - len(shown)} more"] if len(named) > len(shown) else [])]

@@ -33,12 +33,12 @@ def signed(value: float | None, digits: int = 2) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Return `80 %`, or a dash for None."""
+    """Return a share in percent, `80 %`, or a dash for None."""
     return f"{number(None if share is None else 100 * share, 0)} %"
 
 
 def spread(value: Measured | None, digits: int = 2) -> str:
-    """Return `66.06 ± 0.31`: the mean and, for several seeds, their sample standard deviation."""
+    """Return `66.06 ± 0.31`: a mean over seeds and, for several seeds, their sample standard deviation."""
     if value is None:
         return DASH
     return number(value.mean, digits) + ("" if value.std is None else f" ± {value.std:.{digits}f}")
@@ -47,7 +47,7 @@ def spread(value: Measured | None, digits: int = 2) -> str:
 _MARKS = re.compile(r"[\\\\`*\[\]<>|~$]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)|:(?=//)|(?<=www)\.|@")
 """Characters with a meaning in a line of markdown: emphasis, code, links, HTML, columns, formulas."""
 _START = re.compile(r"^(\d*)([.)](?=\s|$)|[#+=-])")
-"""Starts of lines that markdown takes for a heading, a list or a rule."""
+"""Starts of a line that markdown takes for those of a heading, a list or a rule."""
 
 
 def text(value: object) -> str:
@@ -56,7 +56,7 @@ def text(value: object) -> str:
 
 
 def code(value: object) -> str:
-    """Return a recipe's value, as written in `--set`, or any other text, as a code span that the text cannot end.
+    """Return a code span of a recipe's value, as written in `--set`, or of any text, which cannot end the span.
 
     Absolute paths are shortened (`short_paths`); `verbatim` keeps them.
     """
@@ -74,18 +74,18 @@ def verbatim(value: object) -> str:
 
 
 def short_paths(value: str) -> str:
-    """Shorten absolute paths to their last two names; `study.json` has them in full."""
+    """Shorten absolute paths in a text to their last two names. `study.json` has the full paths."""
     parts = [f"…/{'/'.join(Path(part).parts[-2:])}" if part.startswith("/") else part for part in value.split(",")]
     return ",".join(parts)
 
 
 def count(how_many: int, noun: str) -> str:
-    """Return `1 row` or `3 rows`."""
+    """Return a number with its noun: `1 row` or `3 rows`."""
     return f"{how_many:,} {noun}{'' if how_many == 1 else 's'}"
 
 
 def span(values: Collection[float]) -> str:
-    """Return `0.13 to 0.72`, the least and the largest value; one number if both look equal."""
+    """Return `0.13 to 0.72`, the smallest and largest of the values; one number if both look equal."""
     return " to ".join(dict.fromkeys(map(number, (min(values), max(values)))))
 
 
@@ -102,5 +102,5 @@ def duration(seconds: float) -> str:
 
 
 def time_left(seconds: float) -> str:
-    """Return `about 3 min left`."""
+    """Return the time left in words: `about 3 min left`."""
     return f"about {duration(seconds)} left" if seconds >= 1 else "about to end"
