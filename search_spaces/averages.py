@@ -22,21 +22,21 @@ AVERAGES: Registry[Average] = Registry(
 """All averages: first those over tasks, then those over averages. `trials.csv` has them in this order."""
 
 USUAL = (("STS", STS_AVERAGE.name), ("transfer", TRANSFER_AVERAGE.name))
-"""Averages shown for a trial unless the space sets others: STS12 to 16, and SentEval's eight transfer tasks."""
+"""Averages of a trial that are shown by default, as label and name: over STS12 to 16, and over 8 transfer tasks."""
 
 
 def average(name: str, scores: Scores) -> float | None:
-    """Return the average of that name; None if one of its scores is missing. `UserError` for an unknown name."""
+    """Return the average of that name; None if one of its scores is missing. Raises `UserError` for an unknown name."""
     return AVERAGES[name].of(scores)
 
 
 def averages(scores: Scores) -> dict[str, float | None]:
-    """Return every average by name; None if one of its scores is missing."""
+    """Return every average by name; an average is None if one of its scores is missing."""
     return {name: average.of(scores) for name, average in AVERAGES.items()}
 
 
 def describe(name: str) -> str:
-    """Return words on the average: "`test_accuracy` of MR, CR"."""
+    """Return what the average is over, such as "`test_accuracy` of MR, CR"."""
     average = AVERAGES[name]
     by_number: dict[str, list[str]] = {}
     for task, numbers in average.cells:

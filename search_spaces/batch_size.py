@@ -1,4 +1,4 @@
-"""The best batch size: SCL with 16 to 2,048 pairs a batch, so with few or many negatives per anchor.
+"""Which batch size is best: SCL with 16 to 2,048 pairs a batch, and therefore few or many negatives per anchor.
 
 Each size is trained with a learning rate that grows with the square root of the batch size, and with multiples of that
 rate. So no size wins by its rate alone. The gradient cache makes every size fit in memory.
@@ -17,7 +17,7 @@ SIZES = (16, 64, 256, 1024, 2048)
 BASE_SIZE, BASE_RATE = 64, 2e-5
 """Liao's batch size and learning rate, from which the rule starts."""
 RULES: dict[int, str] = {1: "by the rule", 3: "3 times the rule's", 10: "10 times the rule's"}
-"""Multiples of the rule's rate, and their names."""
+"""Learning rates to train each size with, as multiples of the rule's rate, and the name of each."""
 
 
 def rate(size: int, multiple: int) -> float:

@@ -1,7 +1,7 @@
 """Which two views of a text make the best positives if there are only texts: spans of the text, or dropout.
 
 Rows see the same number of pairs of the same documents. arXiv 2508.03453 claims that cropping outperforms dropout. Its
-figures are of other tasks and encoders, so none is here. `--train documents.txt` also tries crops first.
+numbers are of other tasks and encoders, so none is here. `--train documents.txt` also tries crops first.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Is a mixture of corpora better than the best of its parts: each corpus alone, and mixtures by size, with a
-temperature, and equal.
+"""Whether a mixture of corpora is better than the best of them alone. Rows are each corpus, and mixtures in proportion
+to size, with a temperature, and in equal shares.
 
-The same number of batches for each row. The paper's scale mixes pairs of NLI with questions and their answers; the
-laptop's mixes entailed pairs of scenes with questions of one class. Other corpora, and how they are read, are set with
-`--nli A,B --set corpus.mix_layouts=pairs`.
+Each row trains on the same number of batches. The paper's scale mixes pairs of NLI with questions and their answers;
+the laptop's mixes entailed pairs of scenes with questions of one class. Other corpora, and how they are read, are set
+with `--nli A,B --set corpus.mix_layouts=pairs`.
 """
 
 from __future__ import annotations

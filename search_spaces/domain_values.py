@@ -1,4 +1,5 @@
-"""Values of a domain: membership, position on the domain's scale, and a form that does not depend on paths."""
+"""Functions on values of a domain: whether a value is in the domain, where it is in the domain's range, and a form of
+the value that does not depend on paths."""
 
 from __future__ import annotations
 
@@ -11,13 +12,14 @@ from trainables.recipe import keys
 
 
 def portable(domain: Domain, value: Any) -> Any:
-    """Return the value; a file or folder as an identity of its content, which stays the same if it is moved."""
+    """Return the value. A file or folder is replaced by an identity of its content, which stays the same if the file or
+    folder is moved."""
     key = keys().get(domain.key)  # a table of another project has other keys
     return identity(value, key.subfolder) if key is not None and key.is_path and isinstance(value, str) else value
 
 
 def portable_choices(domain: Domain) -> list[Any]:
-    """Return the choices, each after `portable`."""
+    """Return the domain's choices, each in the form that `portable` returns."""
     return [portable(domain, choice) for choice in domain.choices]
 
 
@@ -32,12 +34,13 @@ def contains(domain: Domain, value: Any) -> bool:
 
 
 def inside(domain: Domain, value: Any) -> Any:
-    """Return the value if it is in the domain, else a value of the domain."""
+    """Return the value if it is in the domain, otherwise a fixed value of the domain."""
     return value if contains(domain, value) else (*domain.grid_values, domain.low)[0]
 
 
 def scaled(domain: Domain, value: Any) -> float:
-    """Return the value on the domain's scale: the index of a choice, or 0 to 1 between low and high; NaN if outside."""
+    """Return the value as a number: the index of a choice, or the position in a range, 0 at its low end and 1 at its
+    high end. NaN for a value that is no choice, or no number."""
     if domain.choices:
         choices, value = portable_choices(domain), portable(domain, value)
         return float(choices.index(value)) if value in choices else math.nan

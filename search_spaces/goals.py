@@ -27,7 +27,7 @@ from trainables.senteval.tasks import GROUPS, TASKS, kind_of
 Cost = Mapping[str, Any]
 """A trial's cost, as in a record: `cost["seconds"]`."""
 Score = tuple[str, str]
-"""A task and the name of one of its numbers."""
+"""The name of a task, and the name of one of the task's numbers."""
 
 
 @dataclass(frozen=True)
@@ -37,15 +37,15 @@ class Goal:
 
     name: str
     label: str
-    """A description for a table's caption. Headings use the words before the bracket."""
+    """A description for a table's caption. Headings use only the words before the bracket."""
     tasks: tuple[str, ...] = ()
     number: str = ""
-    """Number of the tasks; empty means the development number of each task's kind."""
+    """Name of the tasks' development number, such as `dev_ndcg@10`; empty for the usual one of each task's kind."""
     parts: tuple[Goal, ...] = ()
     weights: tuple[float, ...] = ()
-    """Weights of the parts; empty if all count the same."""
+    """Weights of the goals in `parts`; empty if all count the same."""
     cost: str = ""
-    """The name of a number of a record's cost, if the goal is a cost."""
+    """The name of a number in a record's cost, if the goal is a cost; otherwise empty."""
     unit: str = "%"
     judged_by: tuple[Score, ...] = ()
     """Test numbers whose mean judges the search's result; empty means the test numbers of the goal's own tasks."""
@@ -69,7 +69,7 @@ class Goal:
 
     @property
     def short(self) -> str:
-        """Return `STS` of `STS (Spearman on ...)`."""
+        """The label without its bracket: `STS` if the label is `STS (Spearman on ...)`."""
         return self.label.split(" (")[0]
 
     @property
@@ -78,23 +78,23 @@ class Goal:
 
     @property
     def is_own(self) -> bool:
-        """Whether its own test numbers judge the search's result."""
+        """Whether test numbers of the goal's own tasks judge the search's result."""
         return bool(self.test_weights) and not self.by_averages
 
     @property
     def needs(self) -> frozenset[str]:
-        """The tasks of which one must be scored; empty for a cost."""
+        """Names of the goal's tasks, of which at least one must be scored; empty for a cost."""
         return frozenset(self.tasks).union(*(part.needs for part in self.parts))
 
     @property
     def needs_no_test(self) -> bool:
-        """Whether development parts of its tasks are enough to compute it. A cost depends on the whole trial."""
+        """Whether its tasks' development splits are enough to compute the goal. A cost depends on the whole trial."""
         own = all(kind_of(task).development == self.number for task in self.tasks)
         return own and not self.cost and all(part.needs_no_test for part in self.parts)
 
     @property
     def weighted(self) -> list[tuple[Goal, float]]:
-        """The parts with their weights."""
+        """The goals in `parts`, each with its weight."""
         return [*zip(self.parts, self.weights or [1.0] * len(self.parts), strict=True)]
 
     @property
@@ -108,7 +108,8 @@ class Goal:
         return self._shares(lambda goal: [(task, goal.number) for task in goal.tasks])
 
     def _shares(self, own: Callable[[Goal], Sequence[Score]]) -> Mapping[Score, float]:
-        """Return the goal's own scores with equal weights, or its parts' scores by the parts' weights; the sum is 1."""
+        """Return the scores that `own` returns, with equal weights. If there are none, return the scores of `parts`,
+        with the weights of `parts`. All weights sum to 1."""
         shares = [(score, 1.0) for score in own(self)] or [
             (score, weight * share) for part, weight in self.weighted for score, share in part._shares(own).items()
         ]
@@ -118,8 +119,8 @@ class Goal:
         return together
 
     def of(self, scores: Scores, cost: Cost) -> float | None:
-        """Return the goal's value; None if it has none. Missing scores are left out of the mean, so compare only scores
-        of one task list. Parts with weights must all be there."""
+        """Return the goal's value; None if the scores or the cost for it are missing. Missing scores are left out of
+        the mean, so compare only scores of one task list. If `parts` have weights, no score may be missing."""
         if self.cost:
             value = cost.get(self.cost)
             return float(value) if isinstance(value, int | float) else None
@@ -128,7 +129,7 @@ class Goal:
         return None if self.weights and any(value is None for value, _ in values) else _mean(values)
 
     def test_of(self, scores: Scores) -> float | None:
-        """Return the weighted mean of its test numbers (`test_weights`); None if there are none, and for a cost."""
+        """Return the weighted mean of the test numbers in `test_weights`; None for a cost, or if all are missing."""
         return _mean(
             [(scores[task].get(number), share) for (task, number), share in self.test_weights.items() if task in scores]
         )
@@ -139,13 +140,13 @@ class Goal:
 
 
 def _mean(values: Sequence[tuple[float | None, float]]) -> float | None:
-    """Return the weighted mean without missing values; None if all are missing."""
+    """Return the mean of (value, weight) pairs, without missing values; None if all are missing."""
     present = [(value, weight) for value, weight in values if value is not None]
     return fmean(*zip(*present, strict=True)) if present else None
 
 
 def _test_number(task: str, number: str) -> str:
-    """Return the test number that matches a development number; else the task's metric."""
+    """Return the test number that matches a development number; or else the task's main metric."""
     own = number.replace("dev_", "test_", 1)
     return own if own in TASKS[task].numbers else TASKS[task].metric
 
@@ -163,7 +164,7 @@ SELECTION = Goal(
     parts=(STS, TRANSFER),
     by_averages=True,
 )
-"""The goal of a study without goals."""
+"""The goal of a study whose space and command name none."""
 GOALS = Registry(
     "goal",
     STS,
@@ -183,9 +184,9 @@ GOALS = Registry(
 
 
 def searched(texts: Sequence[str], where: str = "goals") -> tuple[Goal, ...]:
-    """Return the goals of these texts; without texts the selection. If a score has a weight, all scores become one
-    goal, their weighted mean, in which a score without a weight counts 1. `UserError`, starting with `where`, for an
-    invalid text."""
+    """Return the goals of these texts; without texts return `SELECTION`. If a score has a weight, all scores become one
+    goal, their weighted mean; a score without a weight has the weight 1. Raises `UserError`, whose message starts with
+    `where`, for an invalid text."""
     read = [_read(text.strip(), where) for text in texts]
     refuse_twice(f"{where} names a goal twice:", [goal.name for goal, _ in read])
     alike = Counter((goal.tasks, goal.number, goal.parts, goal.cost) for goal, _ in read)
@@ -200,7 +201,7 @@ def searched(texts: Sequence[str], where: str = "goals") -> tuple[Goal, ...]:
 
 
 def _read(text: str, where: str) -> tuple[Goal, float | None]:
-    """Return a goal and its weight, if the text has one."""
+    """Return the goal that a text names, and the weight after `*`; None if the text has no weight."""
     if text in GOALS:
         return GOALS[text], None
     if "+" in text:  # a name made by `_joined`
@@ -223,7 +224,7 @@ def _read(text: str, where: str) -> tuple[Goal, float | None]:
 
 
 def _joined(parts: Sequence[tuple[Goal, float]]) -> Goal:
-    """Return one goal: the weighted mean of the parts."""
+    """Return one goal that is the weighted mean of these goals."""
     goals, weights = zip(*parts, strict=True)
     if len(parts) == 1:
         return parts[0][0]
@@ -233,7 +234,7 @@ def _joined(parts: Sequence[tuple[Goal, float]]) -> Goal:
 
 
 def _of_task(text: str, where: str) -> Goal:
-    """Return the goal for `TASK` or `TASK.NUMBER`, a development number."""
+    """Return the goal for the text `TASK` or `TASK.NUMBER`, where NUMBER names a development number."""
     task, dot, name = text.partition(".")
     if task not in TASKS:
         names = f"there is {choices(map(repr, GOALS))}, or a task, as TASK or TASK.NUMBER"
@@ -250,7 +251,7 @@ def _of_task(text: str, where: str) -> Goal:
 
 
 def _refused(task: str, number: str) -> str:
-    """Return why a search must not use a number of a task, or cannot, and which numbers it may use."""
+    """Return a message: why a search must not or cannot use this number of a task, and which numbers it may use."""
     numbers = TASKS[task].numbers
     may = [name for name in numbers if name.startswith("dev_")]
     own = number.replace("test_", "dev_", 1)
@@ -280,8 +281,8 @@ def upward_values(goals: Sequence[Goal], scores: Scores, cost: Cost) -> list[flo
 
 
 def values_at_rung(goals: Sequence[Goal], scores: Mapping[str, float]) -> list[float] | None:
-    """Return every goal's value from a rung's scores by goal name; None if one is missing. The selection uses STS
-    alone."""
+    """Return every goal's value from a rung's scores by goal name; None if one is missing. At a rung, `SELECTION` is
+    STS alone."""
     own = [*scores.values()] if tuple(goals) == (SELECTION,) else [scores.get(goal.name) for goal in goals]
     return _complete(own) or None
 
@@ -293,7 +294,7 @@ def _complete(values: Sequence[float | None]) -> list[float] | None:
 
 def kept_by(goals: Sequence[Goal]) -> tuple[str, ...]:
     """Return the numbers that choose a training's best weights (`optimisation.keep_by`): the mean of the goals' scores,
-    as in `merit`. For the selection, and if all goals are costs, STS alone, as at a rung."""
+    as in `merit`. For `SELECTION`, and if all goals are costs, it is STS alone, as at a rung."""
     scores = () if tuple(goals) == (SELECTION,) else tuple(goal for goal in goals if not goal.cost)
     shares = Goal("", "", parts=scores or (STS,)).development_weights
     least = min(shares.values())
@@ -305,8 +306,8 @@ def kept_by(goals: Sequence[Goal]) -> tuple[str, ...]:
 
 
 def merit(goals: Sequence[Goal], values: Sequence[float]) -> tuple[float, ...]:
-    """Return a sort key for a study's recipes and trials, higher is better: the mean of the searched scores, then the
-    costs. So the best recipe is on the front of several goals."""
+    """Return a sort key for a study's recipes and trials, higher is better: the mean of the score goals, then the
+    costs. So the recipe with the highest key is on the Pareto front of several goals."""
     pairs = [*zip(goals, values, strict=True)]
     scores = [value for goal, value in pairs if not goal.cost]
     costs = [goal.upward(value) for goal, value in pairs if goal.cost]
@@ -320,8 +321,8 @@ def place_among(goals: Sequence[Goal], scores: Scores, cost: Cost) -> tuple[floa
 
 
 def in_words(goals: Sequence[Goal], scores: Scores, cost: Cost) -> list[tuple[str, float | None]]:
-    """Return names and values for a line of text about a record: `dev` if one score is searched for, else each goal by
-    name. Test values are added if a goal's own tests judge it."""
+    """Return names and values for a line of text about a record. A single score goal is named `dev`; otherwise each
+    goal has its own name. Test values are added if a goal's own tests judge it."""
     single = len(goals) == 1 and not goals[0].cost
     values = [("dev" if single else goal.name, goal.of(scores, cost)) for goal in goals]
     tested = [("test" if single else f"{goal.name} test", goal.test_of(scores)) for goal in goals if goal.is_own]
@@ -329,6 +330,6 @@ def in_words(goals: Sequence[Goal], scores: Scores, cost: Cost) -> list[tuple[st
 
 
 def every_score(goals: Sequence[Goal], scores: Scores) -> dict[str, float | None]:
-    """Return all score goals of `GOALS`, and these, by name: trackers and tables store them for every trial."""
+    """Return the values of all score goals in `GOALS` and `goals`, by name, which trackers and tables store."""
     by_name = {goal.name: goal for goal in (*GOALS.values(), *goals) if not goal.cost}
     return {name: goal.of(scores, {}) for name, goal in by_name.items()}

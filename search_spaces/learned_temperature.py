@@ -1,4 +1,4 @@
-"""Whether a temperature that is trained with the encoder, as in CLIP, replaces the search for a good one.
+"""Whether a temperature that is trained with the encoder, as in CLIP, makes a search for it unnecessary.
 
 All rows see the same pairs in the same batches. `trials.csv` has the final learned temperatures.
 """

@@ -1,8 +1,8 @@
 """The limits of `--limit NAME=NUMBER`: on the total cost of a study, or on the cost of each trial.
 
-No trial begins if a limit of the study leaves no room for it. A trial above a limit of trials is kept, scored and
-reported. But a recipe above the limit, in the mean over its seeds, is never the best, nor on the front. A limit of your
-own, in a file given by `--plugin`:
+No trial begins that would exceed a limit of the study. A trial that exceeds a limit of each trial is kept, scored and
+reported. But a recipe above such a limit, in the mean over its seeds, is never the best, nor on the Pareto front. A
+limit of your own, in a file given by `--plugin`:
 
     LIMITS.add(Limit("threads", "threads of each trial", lambda cost: cost.get("threads")))
 """
@@ -34,11 +34,12 @@ class Limit:
     unit: str = ""
     needs_gpu: bool = False
     clock: bool = False
-    """Whether the cost is elapsed time, however many trials run at once. A trial's cost is then its duration."""
+    """Whether the cost is elapsed time. A study's cost is then the same however many trials run at once, and a trial's
+    cost is its duration."""
 
 
 def _measured(name: str, per: float = 1) -> Callable[[Cost], float | None]:
-    """Return a function that reads a number of a record's cost, in units of `per`."""
+    """Return a function that returns the number `name` of a record's cost, divided by `per`."""
 
     def of(cost: Cost) -> float | None:
         value = cost.get(name)
@@ -96,29 +97,29 @@ def parse_limits(texts: Sequence[str]) -> dict[str, float]:
 
 
 def rounded_up(number: float) -> float:
-    """Return a limit as people type it: whole above 10, else with one decimal."""
+    """Return the number, rounded up as people type a limit: to a whole number above 10, else to one decimal."""
     return math.ceil(number) if number > 10 else math.ceil(10 * number) / 10
 
 
 def bounds_study(texts: Sequence[str]) -> bool:
-    """Return whether any of these limits is for a whole study. Limits of plugins are not known here."""
+    """Return whether a limit is for a whole study. Limits that plugins define are not known yet, and do not count."""
     names = {text.partition("=")[0] for text in texts}
     return any(limit.whole for name, limit in LIMITS.items() if name in names)
 
 
 def of_trials(limits: Mapping[str, float]) -> dict[str, float]:
-    """Return the limits for each trial."""
+    """Return those of the limits that hold for each trial."""
     return {name: number for name, number in limits.items() if not LIMITS[name].whole}
 
 
 def of_study(limits: Mapping[str, float]) -> dict[str, float]:
-    """Return the limits for all trials together."""
+    """Return those of the limits that hold for the whole study."""
     return {name: number for name, number in limits.items() if LIMITS[name].whole}
 
 
 def exceeded(limits: Mapping[str, float], costs: Sequence[Cost]) -> dict[str, float]:
-    """Return the exceeded limits of trials by name, each with the mean cost of these trials. A cost that was not
-    measured exceeds no limit."""
+    """Return the exceeded limits of trials by name, each with its mean cost over the trials of `costs`. A cost that was
+    not measured exceeds no limit."""
     means = {}
     for name, number in of_trials(limits).items():
         values = [value for cost in costs if (value := LIMITS[name].of(cost)) is not None]
@@ -129,9 +130,9 @@ def exceeded(limits: Mapping[str, float], costs: Sequence[Cost]) -> dict[str, fl
 
 def ended_in_words(ended: Mapping[str, Any], raced: bool = False) -> str:
     """Return `StudyInfo.limited` in words: `the limit gpu_hours=2 ended the study: 1.93 h were spent, a trial takes
-    about ...`; of time `the limit minutes=15 ended the study after 12.4 min, when ...`.
+    about ...`; or, for a limit of time, `the limit minutes=15 ended the study after 12.4 min, ...`.
 
-    `raced`: recipes raced for their seeds, so only an upper bound of the missing trials is known.
+    `raced`: whether recipes raced for their seeds. Only an upper bound of the missing trials is known then.
     """
     limit, a_trial, left_out = LIMITS[ended["limit"]], ended["a_trial"], ended["left_out"]
     begin, unit = f"the limit {ended['limit']}={ended['number']:g} ended the study", limit.unit
@@ -149,8 +150,8 @@ def ended_in_words(ended: Mapping[str, Any], raced: bool = False) -> str:
 
 
 def violations(limits: Mapping[str, float], cost: Cost) -> list[float] | None:
-    """Return, for every limit of trials, by which share the trial exceeds it: 0 or less if it keeps the limit or was
-    not measured. None if there are no such limits."""
+    """Return, for every limit of each trial, by which share of the limit the trial exceeds it: 0 or less if it does
+    not, or if its cost was not measured. None if there are no such limits."""
     own = of_trials(limits)
     parts = [(LIMITS[name].of(cost), number) for name, number in own.items()]
     return [0.0 if part is None else part / number - 1 for part, number in parts] or None

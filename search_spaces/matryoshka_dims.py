@@ -1,7 +1,7 @@
-"""What the whole embedding loses if it is also trained at smaller widths, so that it can be shortened to them.
+"""What the whole embedding loses if its first numbers are also trained alone, so that it can be shortened to them.
 
-The widths are those that the laptop's small encoder has as well. All rows see the same pairs in the same batches. The
-report's tables show scores of the whole embedding; a table of its own shows scores of shortened embeddings.
+The trained widths are those that the laptop's small encoder has too. All rows see the same pairs in the same batches.
+The report's tables show scores of the whole embedding; a table of its own shows scores of shortened embeddings.
 
 No paper prints a comparable table (arXiv 2205.13147 has images). sentence-transformers prints that MPNet-base, trained
 so on all of NLI, keeps 98.37 % of its STS-B test correlation at 64 of 768 numbers, and 96.46 % if it was trained at the

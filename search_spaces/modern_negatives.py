@@ -4,11 +4,11 @@ All rows learn from the same entailed pairs, with the same batch size and number
 premise occurs once in an epoch, with one of its entailed sentences and one negative. Negatives are mined by the
 untrained encoder, by a guide, or repeatedly by the encoder while it trains. A guide also masks negatives of a batch
 that are nearer than the positive (GISTEmbed). The laptop's built-in guide is not trained, and only shows how a study
-runs. Use a guide of your own in the rows that have one:
-`--only 'in-batch*' --only '*a guide' --set corpus.mined_by=FOLDER --set objective.guide=FOLDER`.
+runs. To use a guide of your own in the rows that have a guide: `--only 'in-batch*' --only '*a guide' --set
+corpus.mined_by=FOLDER --set objective.guide=FOLDER`.
 
-No paper prints a comparable table: NV-Retriever (arXiv 2407.15831) prints retrieval, with other encoders and queries
-than the STS tasks here. GISTEmbed's printed figures are in `modern_published`.
+No paper prints a comparable table: NV-Retriever (arXiv 2407.15831) prints retrieval scores, with other encoders, while
+the tasks here are STS. GISTEmbed's published numbers are in `modern_published`.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ from trainables.senteval.tasks import TASKS
 
 
 def check_name(where: str, noun: str, name: str, names: Iterable[str]) -> None:
-    """Raise `UserError` with the nearest name, or all names, if `name` is not in `names`. `noun`: the kind of thing."""
+    """Raise `UserError` with the nearest name, or all names, if `name` is not in `names`. `noun`: the kind of thing
+    that is named, such as `goal`."""
     options = list(names)
     if name in options:
         return
@@ -19,13 +20,13 @@ def check_name(where: str, noun: str, name: str, names: Iterable[str]) -> None:
 
 
 def check_score(where: str, task: str, number: str) -> None:
-    """Raise `UserError` if there is no such task, or the task has no such number."""
+    """Raise `UserError` if there is no task of that name, or if it has no number named `number`."""
     check_name(where, "task", task, TASKS)
     check_name(where, f"number of {task}", number, TASKS[task].numbers)
 
 
 def development_number(where: str, tasks: Iterable[str]) -> str:
-    """Return the common development number of these tasks; `UserError` if they have none in common."""
+    """Return the name of these tasks' common development number; `UserError` if they have none in common."""
     for task in tasks:
         check_name(where, "task", task, TASKS)
     numbers = {TASKS[task].development for task in tasks}

@@ -1,5 +1,5 @@
-"""The space of a user's own data: the data decide the layout, the suitable objectives, and the domains. `own_file.py`
-writes the space to a file."""
+"""The space of a user's own data: the data determine the layout, the suitable objectives, and the domains.
+`own_file.py` writes the space to a file."""
 
 from __future__ import annotations
 
@@ -23,27 +23,29 @@ WIDE = 768
 """Encoders of smaller width take higher learning rates. In records of real data with width 384, the best
 rate is 5 to 25 times the literature's rate for wider encoders."""
 DEEP = 4
-"""Fewest layers of a finished encoder. Records are of six and two layers; two need higher rates and more passes."""
+"""An encoder with fewer layers than this never counts as finished. Records are of six and two layers; two layers need
+higher rates and more passes."""
 USUAL_BATCH, FEWEST_STEPS = 64, 4
-"""A usual batch size to begin with, and the least number of steps in a pass over the data."""
+"""The base's batch size, and the fewest steps in a pass over the data: with few data the batch is smaller."""
 SMALL = 5_000
-"""With less data than this many batch units, several passes over the data are worth a try."""
+"""With fewer training units than this, a search also tries ten passes over the data."""
 PASSES = ((500, 10), (2_500, 3))
-"""Limits and passes: labelled texts with fewer groups of four than a limit train that many passes; one is too few."""
+"""Pairs of a limit and a number of passes. The base trains that many passes on labelled texts with fewer groups of four
+than the limit, because one pass is too few for them."""
 OWN_GOAL = "own"
-"""The name of the mean over several tasks."""
+"""The name of the goal that is the mean over several tasks."""
 GENERAL_TASK = "STS-B"
-"""A small check of a model's knowledge beyond the user's data: STSBenchmark's tests by cosines alone."""
+"""A small check of a model's knowledge beyond the user's data: the test score of STSBenchmark by cosines alone."""
 MOST_DRAWN = 5
-"""Most positives or negatives per anchor in a search."""
+"""A search tries at most this many positives or negatives per anchor."""
 MINED_FROM = 500
-"""Nothing is mined among fewer pairs than this: the nearest texts are no harder than those of a batch."""
+"""Hard negatives are not mined among fewer pairs than this: the nearest texts are no harder than those of a batch."""
 
 TF_IDF = "TF-IDF (no model)"
 """The row without a model. Finals of a space without a baseline are compared with it too."""
 MOST_COUNTED, MOST_LETTERS, MOST_LABELLED = 20_000, 5_000_000, 300_000
-"""TF-IDF is scored for at most this many texts (330 MB, with labels 400 more), letters, and texts times labels. It
-takes about twenty seconds, with labels a minute."""
+"""TF-IDF is scored only up to this many texts, letters, and texts times labels. It then needs 330 MB and about twenty
+seconds; with labels 730 MB and a minute."""
 RATE, BATCH, EPOCHS = "optimisation.learning_rate", "optimisation.batch_size", "optimisation.epochs"
 WITHOUT_TRAINING: Overrides = {EPOCHS: 0, "encoder.adapter": "none", "pooling.after": "none"}
 OBJECTIVE, TEMPERATURE = "objective.name", "objective.temperature"
@@ -52,7 +54,7 @@ KeyAndFields = tuple[str, Mapping[str, Any]]
 """The key and other fields of a domain."""
 SOURCE_ORDER = ("title", "crops", "heading", "neighbours", "dropout")
 """Sources of positives in order of preference; the base uses the first that the data allow. A title is most like a
-query. Crops are before neighbours and dropout as measured (`docs/own_data.md`). The place of headings is a guess."""
+query. Crops are before neighbours and dropout as measured (`docs/own_data.md`). The position of headings is a guess."""
 FIRST_NARROW: tuple[Overrides, ...] = (
     {RATE: 5e-4, EPOCHS: 3},
     {RATE: 1e-4, BATCH: 128, EPOCHS: 3},
@@ -97,8 +99,8 @@ FIRST_LABELLED: tuple[Overrides, ...] = (
 )
 """Recipes that a search tries first, if the space has their values. `FIRST_NARROW` and `FIRST_FINISHED`, for encoders
 narrower than `WIDE`, come from records of real data: of two-layer encoders, and of finished six-layer ones.
-`FIRST_WIDE` is from the literature. With the base's rate, the rates of each list span a factor of ten, so that lessons
-from small encoders do not hurt others."""
+`FIRST_WIDE` is from the literature. With the base's rate, the rates of each list span a factor of ten, so that what is
+best for small encoders does not hurt other encoders."""
 
 
 @dataclass(frozen=True)
@@ -107,13 +109,13 @@ class OwnEncoder:
 
     label: str
     settings: Overrides
-    """Its recipe keys: name, longest input, prompts, and its pooling or a usual one."""
+    """Its recipe keys: name, longest input, prompts, and its own pooling, or a usual one if it has none."""
     poolings: tuple[str, ...]
-    """Poolings worth a try, including its own."""
+    """Poolings worth a try, including the encoder's own."""
     width: int | None = None
     """Embedding width; None if not known."""
     finished: bool = False
-    """Whether it was trained for sentences, and at least `DEEP` of its layers remain."""
+    """Whether the encoder was trained for sentences and is used with at least `DEEP` of its layers."""
 
     @property
     def name(self) -> str:
@@ -136,13 +138,13 @@ class OwnSpace:
     most_negatives: int
     """Most positives and negatives per anchor."""
     encoders: tuple[OwnEncoder, ...]
-    """The first encoder is the base's."""
+    """The encoders that a search tries. The base has the first one."""
     tasks: tuple[Task, ...]
     general: Task | None = None
     """`GENERAL_TASK`, which no goal uses; None if its data are missing."""
     notes: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
-    """For texts alone: possible sources of positives."""
+    """Names of possible sources of positives, if the data are texts alone."""
     taught: bool = False
     """Whether the training data contain a teacher's scores."""
     tf_idf: bool = False
@@ -155,11 +157,11 @@ class _Fit:
 
     layout: str
     objectives: tuple[str, ...]
-    """Objectives to offer; empty for all that fit the layout. Objectives of plugins are added."""
+    """Names of the objectives to search; empty for all that fit the layout. Objectives of plugins are added."""
     objective: str = ""
     """The base's objective; empty for the first one."""
     first: tuple[Overrides, ...] = ()
-    """Recipes that a search of narrow encoders tries first; empty if the encoder decides."""
+    """Recipes that a search of narrow encoders tries first; empty if they depend on the encoder."""
     batch: int = USUAL_BATCH
     """The base's batch size, if there is enough data."""
     other_settings: Overrides = dataclasses.field(default_factory=dict)
@@ -183,12 +185,12 @@ _SHARED: Mapping[str, Mapping[str, Any]] = {
     "margin": {},
     "matches": {"choices": ("similarities", "margins")},  # no file has a teacher's embeddings
 }
-"""Keys that objectives inherit and a search should set on any data, with values if fewer than the key's own. Keys that
-an objective adds itself are searched if they define a range."""
+"""Keys, inherited by objectives, that a search should set on any data. Each has the values to search, if they are fewer
+than the key's own. Keys that an objective adds itself are searched if they define a range."""
 
 
 def own_base(own: OwnSpace) -> Overrides:
-    """Return the settings of the base. `UserError` if no objective here learns from such data."""
+    """Return the settings of the base. `UserError` if no objective learns from data of this kind."""
     fit = _fit(own)
     base = {
         **own.encoders[0].settings,
@@ -233,7 +235,7 @@ def _learns(objective: str, layout: str) -> bool:
 
 
 def _rates(own: OwnSpace) -> tuple[float, float, float]:
-    """Return the base's learning rate, the lowest and the highest."""
+    """Return the base's learning rate, and the lowest and the highest rate of the search."""
     if any(encoder.name == SCENES_ENCODER for encoder in own.encoders):  # that encoder's weights are not pretrained
         return 5e-4, 1e-4, 5e-3
     return (1e-4, 5e-6, 1e-3) if _narrow(own) else (2e-5, 5e-6, 3e-4)
@@ -256,7 +258,7 @@ def first_tried(own: OwnSpace) -> tuple[Overrides, ...]:
 
 
 def _sources(own: OwnSpace) -> tuple[str, ...]:
-    """Return the sources of positives for texts alone, the base's first."""
+    """Return the sources of positives for texts alone, first the one that the base uses."""
     return tuple(sorted(own.sources, key=lambda name: SOURCE_ORDER.index(name) if name in SOURCE_ORDER else -1))
 
 
@@ -265,7 +267,7 @@ def _narrow(own: OwnSpace) -> bool:
 
 
 def _batch_sizes(own: OwnSpace) -> tuple[int, ...]:
-    """Return the batch sizes, the base's first."""
+    """Return the batch sizes of a search, first the one that the base uses."""
     most = max(2, own.units // FEWEST_STEPS)
     fitting = [size for size in BATCH_SIZES if size <= most] or [most]
     default = _fit(own).batch
@@ -274,7 +276,7 @@ def _batch_sizes(own: OwnSpace) -> tuple[int, ...]:
 
 
 def own_domains(own: OwnSpace) -> list[KeyAndFields]:
-    """Return the domains of a search, each as its key and its other fields that are set."""
+    """Return the domains of a search, each as its key and the other fields that are set."""
     fit = _fit(own)
     _, low, high = _rates(own)
     poolings = [mode for mode in own.encoders[0].poolings if all(mode in other.poolings for other in own.encoders)]
@@ -296,12 +298,12 @@ def own_domains(own: OwnSpace) -> list[KeyAndFields]:
 
 
 def _choices(key: str, values: Sequence[Value]) -> list[KeyAndFields]:
-    """Return a domain of these values; empty if there is no choice."""
+    """Return a list with the domain of these values; empty if there are fewer than two."""
     return [(key, {"choices": tuple(values)})] if len(values) > 1 else []
 
 
 def _prompts(own: OwnSpace, key: str) -> list[KeyAndFields]:
-    """Return a domain of the prompts of all encoders: a domain is the same for all recipes."""
+    """Return a list with one domain of the prompts of all encoders, as a domain has the same values for all recipes."""
     prompts = dict.fromkeys(encoder.settings[key] for encoder in own.encoders)
     return _choices(key, [*(prompt for prompt in prompts if prompt), None])
 
@@ -315,8 +317,8 @@ def _counts(own: OwnSpace, fit: _Fit) -> Iterator[KeyAndFields]:
 
 
 def _mined(own: OwnSpace, fit: _Fit) -> Iterator[KeyAndFields]:
-    """Yield domains on mining of hard negatives: for pairs, which have none, and for texts whose pairs stay the
-    same."""
+    """Yield the domains of mining hard negatives. They apply to pairs, which have no negatives, and to texts whose
+    pairs do not change between epochs."""
     able = tuple(name for name in fit.objectives if OBJECTIVES[name].most_negatives is None and _learns(name, "groups"))
     entries: Mapping[str, Any] = keys()[SOURCE].names or {}
     fixed = tuple(name for name in own.sources if entries[name].views is None)

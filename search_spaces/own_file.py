@@ -1,4 +1,4 @@
-"""The space of a person's own data as a file in Python, such as a person would write by hand, and may edit.
+"""Writes the space of a user's own data as a Python file, which looks as if written by hand, and may be edited.
 
 text = space_text(OwnSpace(name="pairs-MiniLM", title="...", content="pairs", ...))
 """
@@ -26,7 +26,7 @@ from trainables.senteval.tasks import Task
 
 
 def space_text(own: OwnSpace) -> str:
-    """Return the file as Python source. `UserError` if no objective here learns from such data."""
+    """Return the space's file as Python source. Raises `UserError` if no objective learns from data of this kind."""
     goal, goal_lines = _goal(own)
     scored = (*own.tasks, *([own.general] if own.general else []))
     return _TEXT.format(
@@ -90,7 +90,7 @@ SPACE = Space(
 
 
 def _rows(own: OwnSpace) -> list[str]:
-    """Return rows of each encoder, untrained and with the base settings, and of TF-IDF."""
+    """Return source lines of the rows: each encoder untrained and with the base settings, and TF-IDF."""
     rows = []
     first = own.encoders[0].settings
     for encoder in own.encoders:
@@ -107,8 +107,8 @@ def _rows(own: OwnSpace) -> list[str]:
 
 
 def _goal(own: OwnSpace) -> tuple[str, str]:
-    """Return the goal's name, and source lines that define it. There are no lines for one task that its own tests
-    judge."""
+    """Return the goal's name, and source lines that define it. A single task needs no lines if its own tests judge
+    it."""
     searched = [task for task in own.tasks if task.development]
     tested = tuple((task.name, task.metric) for task in own.tasks if _has_tests(task))
     own_tests = not tested or [task for task, _ in tested] == [task.name for task in searched]
@@ -150,7 +150,7 @@ def _entries(values: Overrides, folder: str) -> str:
 
 
 def _place(path: str, folder: str) -> str:
-    """Return a path as Python source, relative to the data folder if it is inside."""
+    """Return a path as Python source. A path inside the data folder is relative to it."""
     inside = path.removeprefix(f"{folder}/")
     plain = not {*inside} & {*'{}"\\'}
     return f'f"{{DATA}}/{inside}"' if inside != path and plain else _value(path)

@@ -1,4 +1,4 @@
-"""A paper's content as data: its rows, tables, claims, figures and averages."""
+"""A paper's content as data: its rows, tables, claims, pictures and averages."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from trainables.recipe import Value
 Overrides = Mapping[str, Value]
 """Recipe keys and their values."""
 Scores = Mapping[str, Mapping[str, Any]]
-"""Scores by task and number, as in a record."""
+"""Scores by task and by the number's name, as in a record."""
 Cell = tuple[str, tuple[str, ...]]
-"""A task and its representative number; or several numbers, whose mean represents the task."""
+"""The name of a task, and of the number that represents it. Several numbers represent it by their mean."""
 Need = Literal["word_vectors", "checkpoint", "wordnet", "paraphraser"]
 """An input that a row may need; see `Row.needs`."""
 NEED_KEYS = {
@@ -25,23 +25,23 @@ NEED_KEYS = {
     "wordnet": {"corpus.augmentation"},
     "paraphraser": {"corpus.augmentation"},
 }
-"""By need, the recipe keys of which such a row overrides at least one."""
+"""Maps a need to recipe keys. A row with that need overrides at least one of them."""
 
 ACCURACY = "test accuracy in percent"
-"""The `aggregation` of a table of accuracies."""
+"""The text in `Table.aggregation` for a table of accuracies."""
 ALL_PAIRS = "Spearman correlation x 100 by cosine, over all pairs of a year; no trained regressor"
-"""The `aggregation` of a table of STS tasks in which all pairs of a year are scored together."""
+"""The text in `Table.aggregation` for a table of STS tasks in which all pairs of a year are scored together."""
 
 
 @dataclass(frozen=True)
 class Average:
-    """A paper's average over tasks: the plain mean of its cells and parts. Parts are averages."""
+    """A paper's average over tasks: the plain mean of its cells and of its parts, which are averages themselves."""
 
     name: str
     cells: tuple[Cell, ...] = ()
     parts: tuple[Average, ...] = ()
     development: bool = False
-    """Whether it is an average of development scores, which does not sum up a recipe."""
+    """Whether it is an average of development scores, which are no result of a recipe."""
 
     def __post_init__(self) -> None:
         for task, numbers in self.cells:
@@ -91,15 +91,15 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the paper: its label, its changes to the base recipe, its published figures.
+    """One line of the paper: its label, its changes to the base recipe, its published numbers.
 
-    `published` maps a table's number to the printed figures by column; figures that the paper does not print are left
+    `published` maps a table's number to the published numbers by column; numbers that the paper does not print are left
     out. `minutes` is the printed training time of this row's model.
 
-    `needs` names an input without which the row is a dash. `word_vectors`: a file of them. `checkpoint`: a model other
-    than the base recipe's, which the row evaluates (`optimisation.epochs` 0) or starts from. It is loaded by hub id if
-    `overrides` has an `encoder.name`; otherwise the user must give it. `wordnet`: the WordNet files. `paraphraser`: a
-    sequence-to-sequence model.
+    `needs` names an input. Without it the row cannot run, and its cells are dashes. `word_vectors`: a file of them.
+    `checkpoint`: a model other than the base recipe's, which the row evaluates (`optimisation.epochs` 0) or starts
+    from. It is loaded by hub id if `overrides` has an `encoder.name`; otherwise the user must give it. `wordnet`: the
+    WordNet files. `paraphraser`: a sequence-to-sequence model.
 
     `as_it_came`: the row trains nothing (`optimisation.epochs` 0) and is the recipe's untrained encoder, run through
     the encoder's own pipeline if needed.
@@ -128,9 +128,9 @@ class Table:
     """A table of the paper: its rows, their printed names, columns and protocol.
 
     `rows` pairs each printed name with a row's label. `curve` is the recipe key that the table varies, if it is an
-    ablation over one number. `protocol` is SentEval's protocol in the paper. `aggregation` describes the table's
-    figures, under its title. `topic` names what the columns measure; the first table of a topic sums up the study.
-    `baseline_table` is the table with the baseline row's figures, if this table does not print them.
+    ablation over one number. `protocol` is SentEval's protocol in the paper. `aggregation` is a text under the title
+    that describes the numbers. `topic` names what the columns measure; the first table of a topic sums up the study.
+    `baseline_table` is the number of the table that prints the baseline row, if this table does not.
     """
 
     number: str
@@ -172,7 +172,7 @@ class Claim:
 
     `stated` is the difference in points that the paper names, for a claim with one comparison. `smaller_in=(table,
     column)`: the difference of that comparison is smaller there than here. `contradicted` is the reason why the paper's
-    own figures do not show the sentence; empty if they do.
+    own numbers do not show the sentence; empty if they do.
     """
 
     text: str
@@ -207,7 +207,8 @@ class Claim:
         return MARGINS[self.relation] if self.margin is None else self.margin
 
     def holds(self, gap: float) -> bool:
-        """Return whether the gap, better row minus worse row, satisfies the relation, for exact figures."""
+        """Return whether the gap, better row minus worse row in points, satisfies the relation, where the gap is taken
+        as exact."""
         if self.relation == "above":
             return gap > 0 and gap >= self.points - 1e-9
         if self.relation == "slightly above":
@@ -229,11 +230,11 @@ class Claim:
 
 @dataclass(frozen=True)
 class PremiseCount:
-    """A cell of SupMPN's Table 1: the number of premises of a corpus with these counts of entailments and
+    """A cell of SupMPN's Table 1: the number of premises of a corpus with these numbers of entailments and
     contradictions.
 
-    `source` is the part of `corpus.nli` that is counted, `name` its name in the paper. `entailments` and
-    `contradictions` are the least and the most; None means no upper bound.
+    `source` is the corpus of `corpus.nli` that is counted, `name` is that corpus's name in the paper. `entailments` and
+    `contradictions` are the least and the largest number; None means no upper bound.
     """
 
     source: str
@@ -252,13 +253,13 @@ class PremiseCount:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of the paper over a grid of recipes, drawn from the rows of one of the space's tables.
+    """A picture in the paper of a grid of recipes. It is plotted again from the rows of one of the space's tables.
 
     `table` and `column` name the rows and the score. `kind="distribution"`: one panel per key of `keys`, with the
     distribution of the score for each value of the key, over all recipes that have it. `kind="lines"`: the first key, a
-    number, is the x axis. Of the other keys, if two or more, the last one makes the panels, and the rest together name
-    the lines. `lines` names the lines: a recipe gets the first name with matching values; of several points, one must
-    match. `note` is a sentence under the picture.
+    number, is the x axis. Of the other keys, if two or more, the last one has a panel for each value, and the rest
+    together name the lines. `lines` names the lines by their values, or by several points (sets of values): a recipe
+    gets the first name of which its values match, or match one point. `note` is a sentence under the picture.
     """
 
     number: str
@@ -271,7 +272,7 @@ class Figure:
     lines: Mapping[str, Overrides | tuple[Overrides, ...]] = field(default_factory=dict)
 
     def points(self) -> Iterator[tuple[str, Overrides]]:
-        """Yield the line's name and values, one point after the other."""
+        """Yield the name of a line and the values of one of its points, for every point of every line."""
         for name, values in self.lines.items():
             for point in values if isinstance(values, tuple) else (values,):
                 yield name, point

@@ -1,10 +1,10 @@
-"""The papers' printed figures: one `figures.csv` in each paper's folder, read here.
+"""Reads the papers' published numbers, which are in one `figures.csv` in each paper's folder.
 
     table,row,column,value,source
     2,SBERT baseline,STS12,66.06,"Table 2, section 4.4"
 
-`row` and `column` are the names that the space's table prints, `value` is spelt as in the paper, and `source` is its
-place in the paper.
+`row` and `column` are the names that the space's table prints, `value` is spelt as in the paper, and `source` says
+where in the paper it is.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from search_spaces.names import check_name
 from trainables.errors import UserError
 
 Figures = Mapping[str, Mapping[str, Mapping[str, float]]]
-"""Figures by table, printed row and column."""
+"""Published numbers by table, printed row name and column."""
 _HEAD = ["table", "row", "column", "value", "source"]
 
 
 def read_figures(path: Path) -> Figures:
-    """Return every figure of the file; `UserError` for a line that is no figure, or repeats one."""
+    """Return all published numbers of the file; `UserError` for a line that has no number, or repeats a cell."""
     figures: dict[str, dict[str, dict[str, float]]] = {}
     with path.open(encoding="utf-8", newline="") as file:
         lines = csv.reader(file)
@@ -44,14 +44,14 @@ def read_figures(path: Path) -> Figures:
 
 
 def same(labels: Iterable[str]) -> dict[str, str]:
-    """Return the labels as a map to themselves, for rows printed under their own labels."""
+    """Return the labels as a map to themselves, for tables that print rows under their labels."""
     return {label: label for label in labels}
 
 
 def by_label(figures: Figures, tables: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, Mapping[str, float]]]:
     """Return the values of `Row.published`, by the row's label.
 
-    `tables` maps the printed row names of each table to labels; `UserError` for a name that is not printed.
+    `tables` maps a table's number to printed row names and labels; `UserError` for a row name that `figures` lacks.
     """
     published: dict[str, dict[str, Mapping[str, float]]] = {}
     for number, rows in tables.items():

@@ -1,5 +1,5 @@
-"""Parts of many spaces: untrained rows, tasks, columns of tables, a base that ranks negatives over pairs of NLI, the
-base of small grids, and the laptop's scale."""
+"""Parts of many spaces: untrained rows, tasks, columns of tables, a base recipe with multiple negatives ranking over
+pairs of NLI, settings of small grids, and the laptop's scale."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ WORD_VECTORS: Overrides = {**NO_TRAINING, "encoder.kind": "word_vectors"}
 
 
 def plain(name: str | None, mode: str = "mean") -> Overrides:
-    """Return settings of an untrained pretrained transformer with our pooling. None: the base recipe's encoder."""
+    """Return settings of an untrained pretrained transformer with our pooling. `name` None: the base's encoder."""
     model = {} if name is None else {"encoder.kind": "transformer", "encoder.name": name}
     return {**NO_TRAINING, **model, "pooling.mode": mode}
 
 
 def finished(name: str | None = None) -> Overrides:
-    """Return settings of a finished sentence-transformers model. None: the user must give the model."""
+    """Return settings of a finished sentence-transformers model. `name` None: the user must name the model."""
     model = {} if name is None else {"encoder.name": name}
     return {**NO_TRAINING, "encoder.kind": "pipeline", **model}
 
 
 def needed(overrides: Overrides) -> Need | None:
-    """Return the input that a row needs if it changes the base recipe's encoder; without it the row is a dash."""
+    """Return the input that a row needs if it changes the base's encoder. Without the input its cells are dashes."""
     return "checkpoint" if {"encoder.kind", "encoder.name"} & set(overrides) else None
 
 
@@ -38,7 +38,7 @@ SICK = Column("SICK-R", ("SICKRelatedness", "test_spearman_cosine"))
 
 
 def scored(tasks: Iterable[str], number: str) -> tuple[Column, ...]:
-    """Return a column of this number for each task."""
+    """Return a table column for each task, with the score named `number`."""
     return tuple(Column(task, (task, number)) for task in tasks)
 
 

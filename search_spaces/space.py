@@ -1,4 +1,4 @@
-"""The class `Space`: a base recipe, domains for a search, the paper's rows with published figures, tables, claims.
+"""The class `Space`: a base recipe, domains for a search, the paper's rows with published numbers, tables, claims.
 
 A space is data, and every name in it is checked when the space is created. `search_spaces/__init__.py` finds the spaces
 of this folder. A user's own space is one Python file outside the repository.
@@ -27,9 +27,9 @@ from trainables.typed_json import check_types
 __all__ = ["Claim", "Column", "Domain", "Figure", "Need", "PremiseCount", "Row", "Scale", "Search", "Space", "Table"]
 
 Scale = Literal["paper", "laptop"]
-"""The base as it is, or with overrides that make it small."""
+"""Whether a study uses the base recipe as it is, or with overrides that make it small."""
 Search = Literal["paper", "grid", "optuna"]
-"""The rows alone; the rows, then the grid of the domains; the rows, then Optuna's recipes."""
+"""What a study runs: the rows alone; the rows and the grid of the domains; the rows and Optuna's recipes."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class Domain:
     """The values that one recipe key may take in a search.
 
     Either `choices`, or a range `low` to `high` (whole numbers if both are ints; `log` for a log scale). Without both,
-    the key's own search range (`search` in `trainables.keys`). A search sets the key only if the recipe has it, so keys
-    of an objective need no condition. `when` adds a condition: another key must have one of these values. `grid` lists
-    the values that `--search grid` takes from a range.
+    the key's own search range (`search` in `trainables.keys`) is used. A search sets the key only if the recipe has it,
+    so keys of an objective need no condition. `when` adds a condition: another key must have one of these values.
+    `grid` lists the values that `--search grid` takes from a range.
     """
 
     key: str
@@ -68,7 +68,7 @@ class Domain:
 
     @property
     def grid_values(self) -> tuple[Value, ...]:
-        """Values of a grid search: all choices, or the `grid` of a range; empty if there is none."""
+        """Values of a grid search: all choices, or the `grid` of a range; empty for a range without `grid`."""
         return self.choices or self.grid
 
     @property
@@ -91,13 +91,13 @@ class Space:
 
     `title` is the report's title, `paper` the source of the rows. `base` is the paper's recipe, `evaluation` how its
     models are scored. `laptop` overrides both, so that they run on two cores without a network (built-in corpus and
-    encoder). `rows` always run first. `domains` are the keys that a search may change after them. `first` are changes
-    of the base that the search tries first, if they are in the domains. `baseline` is the label of the row that
-    differences refer to. `tolerance` is how far, in points, a reproduced figure may be from the published one.
-    `oddities` are sentences on odd published figures. `training_pairs` is the number of labelled pairs in the paper's
+    encoder). `rows` always run first. `domains` are the keys that a search may change after the rows. `first` are
+    changes of the base that the search tries first, if they are in the domains. `baseline` is the label of the row that
+    differences refer to. `tolerance` is how far, in points, a reproduced number may be from the published one.
+    `oddities` are sentences on odd published numbers. `training_pairs` is the number of labelled pairs in the paper's
     recipe. `notes` are sentences that a reader must know before any number. `goals` (see
-    `search_spaces.goals.searched`) are searched for at once, and the report shows a Pareto front; without goals there
-    is one score. `premise_counts` are compared with our counts of the training data. `figures` are drawn as pictures.
+    `search_spaces.goals.searched`) are searched for at once, and the report shows a Pareto front; without goals it is
+    `SELECTION`. `premise_counts` are compared with our counts of the training data. `figures` are plotted as pictures.
     `shown` are labels and names of the averages in a finished trial's console line. `trial_seconds` is an estimated
     time of one trial on one GPU, used until a trial is measured, and `trial_seconds_source` its source.
 
@@ -166,19 +166,19 @@ class Space:
 
     def recipe(self, scale: Scale, evaluation: EvaluationConfig | None = None) -> Recipe:
         """Return the base recipe at a scale. Its training reads SentEval from the folder of the evaluation, else of the
-        scale. Its best weights are chosen by the goals, unless the space sets that."""
+        scale. The goals choose a training's best weights, unless the space sets how they are chosen."""
         senteval = (evaluation or self.scored(scale)).senteval
         laptop = split(self.laptop)[0] if scale == "laptop" else {}
         followed: Overrides = {SENTEVAL_KEY: senteval, KEEP_BY_KEY: kept_by(self.searched_goals)}
         return Recipe({**followed, **self.base.settings, **laptop})
 
     def scored(self, scale: Scale) -> EvaluationConfig:
-        """Return the evaluation at a scale."""
+        """Return how models are scored at a scale."""
         return self.evaluation.override(split(self.laptop)[1] if scale == "laptop" else {})
 
     @functools.cached_property
     def searched_goals(self) -> tuple[Goal, ...]:
-        """The goals of a search: `goals`, or the selection."""
+        """The goals of a search: those of `goals`, or `SELECTION` if there are none."""
         return searched(self.goals, f"space {shown(self.name)}")
 
     @property
@@ -194,7 +194,7 @@ class Space:
         return next(table for table in self.tables if table.number == number)
 
     def published(self, table: str, label: str, column: str) -> float | None:
-        """Return the printed figure, or None."""
+        """Return the published number of a table's row and column; None if the paper does not print it."""
         return self.row(label).published.get(table, {}).get(column)
 
     def _check_recipe(self, where: str, overrides: Overrides) -> None:
@@ -260,7 +260,7 @@ class Space:
 
 @contextlib.contextmanager
 def _locate_errors(where: str) -> Iterator[None]:
-    """Add the place to the message of a `UserError`."""
+    """Put `where` before the message of a `UserError` that the code inside raises."""
     try:
         yield
     except UserError as error:

@@ -1,7 +1,7 @@
-"""What is lost without a transformer: a sentence is the mean of its tokens' trained vectors, with several starts.
+"""What is lost without a transformer: a sentence is the mean of its trained token vectors, initialised in several ways.
 
 Rows see the same pairs in the same batches, each with a suitable learning rate. A static encoder is many times faster
-to train and use, so it could get more pairs in the same time; here it does not.
+to train and use. It could train on more pairs in the same time, but here all rows train on the same pairs.
 """
 
 from __future__ import annotations

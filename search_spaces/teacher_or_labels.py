@@ -1,4 +1,4 @@
-"""Whether a student learns more from labels, or from a larger frozen encoder's view of the same sentences.
+"""Whether a student learns more from labels, or from a larger frozen encoder's embeddings of the same sentences.
 
 All rows see the same premises, each with an entailed and a contradicted sentence, in the same batches. Labels say which
 sentence is which; of a teacher's signals, only margins need that. The laptop's teacher is the untrained built-in

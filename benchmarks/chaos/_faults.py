@@ -15,15 +15,15 @@ from benchmarks.chaos._machines import NODES, Machines, do, kill, processes, unt
 from benchmarks.chaos._struck_study import StruckStudy
 
 SECONDS = 60.0
-"""Most seconds to wait for something that a fault needs, such as a first checkpoint."""
+"""Longest wait, in seconds, for something that a fault needs, such as a first checkpoint."""
 FROZEN = 60.0
 ROOM_AFTER = 20.0
-"""Seconds until there is room on a full disk, or a folder is writable again."""
+"""Seconds after which a full disk gets free space, or a folder becomes writable again."""
 
 
 @dataclass
 class Case:
-    """One study, and the things that a fault may touch."""
+    """A running study that a fault strikes, and everything that the fault may touch."""
 
     machines: Machines
     system: StruckStudy
@@ -32,7 +32,7 @@ class Case:
     start: Callable[[], subprocess.Popen[bytes]]
     study: subprocess.Popen[bytes]
     done: str = ""
-    """A description of the fault's action."""
+    """Description of what the fault did."""
     lost: list[Path] = field(default_factory=list)
     """Records that the fault destroyed."""
 
@@ -49,7 +49,7 @@ class Case:
 
 
 Repair = Callable[[], None] | None
-"""Ends a lasting fault."""
+"""Function that ends a lasting fault; None if there is nothing to end."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,11 @@ class Fault:
     strike: Callable[[Case], Repair]
     """Applies the fault."""
     lasts: Callable[[random.Random], float] = lambda draw: 0.0
-    """Returns the duration in seconds."""
+    """Returns how many seconds the fault lasts."""
     workers: int = 1
     """Workers per trial of the study."""
     intervals: int = 1
-    """Most intervals between checkpoints that a trial may lose."""
+    """Largest allowed loss of one trial, as a number of intervals between checkpoints."""
 
 
 def _worker(case: Case) -> None:

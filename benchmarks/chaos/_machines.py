@@ -34,20 +34,20 @@ AGENTS = (
 )
 """Ports of a node's agents. If a raylet chooses the ports, it waits only few seconds for the agents to report them."""
 START_SECONDS = 400.0
-"""Most seconds to wait for the cluster on a busy machine."""
+"""Longest wait, in seconds, until the cluster runs on a busy machine."""
 QUICK_DEATH = {
     "RAY_health_check_initial_delay_ms": "3000",
     "RAY_health_check_period_ms": "2000",
     "RAY_health_check_timeout_ms": "5000",
     "RAY_health_check_failure_threshold": "4",
 }
-"""An unreachable node is dead after about half a minute; Ray's default takes twice as long."""
+"""Settings of Ray: an unreachable node counts as dead after about half a minute; by default it takes twice as long."""
 SHARED_CORES = {
     "RAY_worker_maximum_startup_concurrency": "2",
     "RAY_prestart_worker_first_driver": "0",
     "RAY_worker_register_timeout_seconds": "300",
 }
-"""All nodes share this machine's cores, and processes start slowly."""
+"""Settings of Ray for nodes that all share this machine's cores, where processes start slowly."""
 
 
 def check_namespaces() -> None:
@@ -57,7 +57,7 @@ def check_namespaces() -> None:
 
 
 def run_inside(module: str, arguments: Sequence[str]) -> subprocess.Popen[str]:
-    """Start a module in its own namespaces, its output in a pipe. When the module ends, its processes end too."""
+    """Start a module in its own namespaces, with its output in a pipe. When the module ends, its processes end too."""
     command = [*NAMESPACES, "--mount-proc", sys.executable, "-m", module, *arguments]
     environment = {**os.environ, "PYTHONPATH": python_path()}
     return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
@@ -194,12 +194,12 @@ def do(command: str, *path: Path) -> None:
 
 
 def processes(*titles: str) -> list[int]:
-    """Return the ids of processes whose command line starts with one of these titles."""
+    """Return the ids of processes whose command line starts with one of these texts."""
     return [number for number in psutil.pids() if command_line(number).startswith(titles)]
 
 
 def tree(process: int) -> list[int]:
-    """Return the process and all its descendants."""
+    """Return the ids of the process and of all its descendants."""
     with contextlib.suppress(psutil.Error):
         return [process, *(child.pid for child in psutil.Process(process).children(recursive=True))]
     return [process]
@@ -213,12 +213,12 @@ def command_line(process: int) -> str:
 
 
 def python_path() -> str:
-    """Return PYTHONPATH with this checkout."""
+    """Return a value of PYTHONPATH that includes this checkout."""
     return os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
 
 
 def kill(numbers: Sequence[int]) -> None:
-    """Kill the processes with SIGKILL."""
+    """Kill the processes of these ids with SIGKILL."""
     for number in numbers:
         with contextlib.suppress(ProcessLookupError):
             os.kill(number, signal.SIGKILL)

@@ -13,7 +13,7 @@ SECONDS = 90.0
 
 
 def patiently(*arguments: Any, get: Any = services.get_node) -> Any:
-    """Return the result of `get_node`, retried until the node is known."""
+    """Return the result of `get_node`, which is called again until Ray knows the node."""
     deadline = time.monotonic() + SECONDS
     while True:
         try:

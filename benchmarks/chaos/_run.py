@@ -1,4 +1,5 @@
-"""Runs struck studies in their own namespaces, and prints a JSON line per seed, for `python -m benchmarks chaos`."""
+"""Runs studies that faults strike, in their own namespaces; prints a line of JSON per seed for the benchmark
+`chaos`."""
 
 from __future__ import annotations
 
@@ -20,13 +21,13 @@ from benchmarks.chaos._struck_study import StruckStudy, trained
 from benchmarks.chaos._work import EVERY, STEPS
 
 COMMANDS = 4
-"""Most runs of the command."""
+"""The command of a study is run at most this many times."""
 WAITING = 600.0
 """Seconds after which a running command is killed, and counts as hung."""
 EARLIEST, LATEST = 0.15, 0.85
 """A fault strikes between these shares of all steps."""
 WORDS_OF_OTHERS = re.compile(r"Traceback|\(raylet\)|Unhandled error|ray\.exceptions")
-"""Patterns in a console that show an end other than by a sentence of the study."""
+"""Pattern of console output which shows that a study did not end with a message of its own."""
 
 
 @dataclass(frozen=True)
@@ -48,17 +49,17 @@ class StrikeOutcome:
     codes: list[int] = field(default_factory=list)
     """Exit code of each command."""
     repeated: int = 0
-    """Steps that were done more than once, without trials whose records the fault destroyed."""
+    """Number of repeated training steps, over all trials, without trials whose records the fault destroyed."""
     longest: int = 0
-    """Most repeated steps of one trial: the promise is per trial."""
+    """Largest number of repeated steps in one trial. The promise to users is per trial."""
     again: int = 0
-    """Finished trials that trained again."""
+    """Number of finished trials that were trained again."""
     seconds: float = 0.0
-    """Seconds of all commands minus those of the undisturbed study."""
+    """Seconds that all commands took, minus the seconds of the undisturbed study."""
     same: bool = False
-    """Whether the report equals the undisturbed one."""
+    """Whether the study's report equals the report of the undisturbed study."""
     broken: list[str] = field(default_factory=list)
-    """Broken promises of a study, in words."""
+    """Messages about promises to users that the study broke."""
 
 
 class Runner:
@@ -83,7 +84,7 @@ class Runner:
         return self.whole[system.name]
 
     def strike(self, system: StruckStudy, fault: Fault, seed: int) -> StrikeOutcome:
-        """Run a study, strike it, and run it to its end."""
+        """Run a study, strike it with the fault, and run its command again until it ends."""
         whole, draw = self.undisturbed(system), random.Random(seed)
         outcome = StrikeOutcome("", draw.uniform(EARLIEST, LATEST))
         results, study, began = self._begin(system)
@@ -119,7 +120,7 @@ class Runner:
         return outcome
 
     def _count(self, outcome: StrikeOutcome, case: Case, finished: dict[str, float]) -> None:
-        """Count the work that was done twice."""
+        """Count the work that was done twice, and store it in `outcome`."""
         lost = {path.stem for path in case.lost}
         for key, steps in trained(self.machines.log).items():
             if key in lost:
@@ -130,7 +131,7 @@ class Runner:
             outcome.longest = max(outcome.longest, more)
 
     def _judge(self, outcome: StrikeOutcome, fault: Fault, case: Case, whole: Whole, before: dict[Path, bytes]) -> None:
-        """List the broken promises; `before` are the records at the strike."""
+        """Store messages about broken promises in `outcome`. `before`: the records when the fault struck."""
         survivors = {path: content for path, content in before.items() if path not in case.lost}
         answer = case.system.answer(case.results)
         outcome.same = answer == whole.answer
@@ -177,7 +178,7 @@ def _difference(first: str, second: str) -> str:
 
 
 def main(seeds: list[int]) -> None:
-    """Strike a study for every seed."""
+    """Strike one study for each seed, and print its outcome."""
     scratch = Path(tempfile.mkdtemp(prefix="ch"))
     machines = Machines(scratch)
     runner = Runner(machines)

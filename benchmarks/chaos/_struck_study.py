@@ -16,17 +16,18 @@ ROWS = ("SBERT baseline", "3p3n-Augment", "allpalln-Augment", "3p3n-lambda0.5-SC
 
 
 class StruckStudy:
-    """A run of `study/run.py`."""
+    """A run of `study/run.py` that a fault may strike."""
 
     def __init__(self, workers: int = 1) -> None:
-        """`workers` per trial. One: a trial is one process. Several: a trainable and one process per worker."""
+        """`workers`: workers per trial. One: a trial is one process; several: a trainable and one process per
+        worker."""
         self.workers = workers
         self.name = "study" if workers == 1 else f"study-{workers}"
         self.worker = "ray::ResourceTrainable" if workers == 1 else "ray::RayTrainWorker"
-        """Start of the title of processes that run a trial."""
+        """Beginning of the title of processes that run a trial."""
 
     def command(self, results: Path) -> list[str]:
-        """Return the command line, for the first run and to continue."""
+        """Return the command line of the study, both for its first run and to continue it."""
         rows = ROWS if self.workers == 1 else ROWS[:2]
         options = ["--space", SPACE, "--scale", "laptop", "--workers", str(self.workers), "--results", str(results)]
         only = [part for row in rows for part in ("--only", row)]
@@ -53,7 +54,7 @@ class StruckStudy:
         return timeless(report.read_text()) if report.is_file() else ""
 
     def problems(self, results: Path, keys: Sequence[str], before: Mapping[Path, bytes]) -> list[str]:
-        """Return what is wrong with the records. `before`: the records before the fault."""
+        """Return what is wrong with the records. `keys`: expected trials. `before`: the records before the fault."""
         problems = [f"{path.name} is half a file" for path in (results / LEDGER).glob("*.tmp")]
         recorded = [record.key for record in Ledger(results / LEDGER).read()]
         if sorted(recorded) != sorted(keys):
@@ -63,7 +64,7 @@ class StruckStudy:
 
 
 def trained(log: Path) -> dict[str, list[tuple[int, float]]]:
-    """Return all steps by trial, each with its time."""
+    """Return the steps that a log has, by trial, each with the time it was done."""
     steps: dict[str, list[tuple[int, float]]] = {}
     for line in log.read_text().splitlines() if log.is_file() else ():
         step = json.loads(line)

@@ -4,8 +4,8 @@
 
 is `study/run.py` with such trials.
 
-Each step needs the whole state of the step before, so a torn, foreign or damaged checkpoint changes the score. Any
-process that does a step appends a line to the log, so a repeated step is in the log twice.
+Each step needs the whole state of the step before, so an incomplete, foreign or damaged checkpoint changes the score.
+Any process that does a step appends a line to the log, so a repeated step is in the log twice.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from study.trial import Trial
 
 STEPS, EVERY, PAUSE = 60, 10, 0.06
-"""Steps of a trial, steps between checkpoints, and seconds of a step."""
+"""Number of steps of a trial, steps between two checkpoints, and seconds of a step."""
 SIZE = 2**16
 """Bytes of the state."""
 LOG = "CHAOS_LOG"
-"""The environment variable with the log's path, set on every node."""
+"""Name of the environment variable with the path of the log. It is set on every node."""
 STATE, NUMBERS = "state.bin", "state.json"
 
 
@@ -72,7 +72,7 @@ class ArithmeticTraining:
 
 
 def perform(task: WorkerTask, me: Worker) -> None:
-    """Stand in for `study.engine.worker.perform`, with another training and nothing to import."""
+    """Run a task in place of `study.engine.worker.perform`, with arithmetic as training and without slow imports."""
     import ray
 
     reason = None

@@ -24,7 +24,7 @@ from reports.document import DataTable
 from trainables.errors import UserError
 
 BEGIN, END = "<!-- chaos: begin -->", "<!-- chaos: end -->"
-"""The table is between these lines of a page."""
+"""Lines of a page between which the table is written."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -88,7 +88,7 @@ def _listed(parts: Iterable[object]) -> str:
 
 
 def _course(outcome: Mapping[str, Any]) -> str:
-    """Return a few words on how the study continued."""
+    """Return a few words on how the study continued after the fault, for a cell of the table."""
     codes = outcome["codes"]
     again = len(codes) - 1
     if codes[-1]:

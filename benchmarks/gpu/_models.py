@@ -64,7 +64,7 @@ def sentences(count: int, seed: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Triples:
-    """A sampler. A batch has `batch_size` anchors, each with a positive and a hard negative."""
+    """A sampler of made-up triples. A batch has `batch_size` anchors, each with a positive and a hard negative."""
 
     batch_size: int
     steps_per_epoch: int

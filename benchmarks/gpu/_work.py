@@ -38,13 +38,14 @@ OBJECTIVES: dict[str, dict[str, Any]] = {
     "mnrl, MLM": {**_MNRL, "objective.mlm": 0.1},
     "mnrl, gradient cache": {**_MNRL, "optimisation.chunk": 16_384},
 }
-"""Names and settings of objectives that train on the same triples."""
+"""Maps names of objectives to their settings. All train on the same triples."""
 WARM_UP, PROFILED = 4, 3
-"""Steps before the timed steps, and profiled steps after them."""
+"""Number of steps before the timed steps, and number of profiled steps after them."""
 CACHED_FROM = 1024
-"""From this number of anchors on, sentence-transformers uses its own gradient cache, or the batch would not fit."""
+"""From this number of anchors on, sentence-transformers uses its own gradient cache, because otherwise the batch would
+not fit."""
 THEIR_BATCH = 256
-"""Sentences of sentence-transformers in one pass, in its gradient cache and in encoding."""
+"""Number of sentences that sentence-transformers encodes in one pass, in its gradient cache and in encoding."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Machine:
 
     device: str  # cuda or cpu
     steps: int
-    """Timed training steps."""
+    """Number of training steps that are timed."""
 
     @property
     def precision(self) -> Any:
@@ -111,7 +112,8 @@ class Machine:
 
     @contextlib.contextmanager
     def memory(self) -> Iterator[Callable[[], float | None]]:
-        """Free unused memory. Yield a function that returns the peak GPU memory inside in GB; None without a GPU."""
+        """Free unused memory. Yield a function that returns the peak GPU memory inside the `with` block, in GB; None
+        without a GPU."""
         gc.collect()
         if self.device == "cpu":
             yield lambda: None
@@ -144,7 +146,7 @@ def objective(folder: str, settings: dict[str, Any], batch: int, machine: Machin
 
 
 class StepClock:
-    """Seconds between the first and the last mark. At each mark the GPU has finished its work."""
+    """Seconds between the first and the last `mark()`. Each call waits until the GPU has finished its work."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -184,7 +186,7 @@ def our_training(folder: str, batch: int, machine: Machine) -> Timed:
 
 
 class DrawnBatches:
-    """A sampler with batches drawn in advance, since drawing them is not part of a training."""
+    """A sampler with batches made in advance, so that making them is not timed."""
 
     def __init__(self, sampler: Triples) -> None:
         self.steps_per_epoch = sampler.steps_per_epoch
@@ -192,7 +194,7 @@ class DrawnBatches:
 
 
 def their_training(folder: str, batch: int, machine: Machine) -> Timed:
-    """Time a step of `SentenceTransformerTrainer` over such triples, with the same loss, optimiser and precision."""
+    """Time a step of `SentenceTransformerTrainer` over such triples, with our loss, optimiser and precision."""
     from datasets import Dataset
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.losses import (
@@ -249,7 +251,7 @@ def our_encoding(folder: str, precision: Any, count: int, machine: Machine) -> T
 
 
 def their_encoding(folder: str, count: int, machine: Machine) -> Timed:
-    """Time the same by `SentenceTransformer.encode`, its weights in our precision."""
+    """Time the encoding of `count` sentences by `SentenceTransformer.encode`, with weights in our precision."""
     from sentence_transformers import SentenceTransformer
 
     with machine.memory() as peak:

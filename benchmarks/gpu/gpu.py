@@ -1,6 +1,6 @@
 """A GPU at work: training by objective, and training and encoding beside sentence-transformers.
 
-One table, whose rows are written as they are measured, the most important first. Models have the shapes of BERT-base
+The rows of one table are measured and written one by one, the most important first. Models have the shapes of BERT-base
 and MiniLM with random weights, or are named by the user. A share of the peak counts the arithmetic of real tokens
 alone, training as three times a forward pass. The peak is that of a large bf16 product on the card. Idle is the share
 of a profiled step in which no kernel runs. No network, no Ray.
@@ -40,10 +40,11 @@ class GpuRow:
     batch: int | None = None
     timed: Timed | None = None
     failure: str = ""
-    """The reason why it could not be measured."""
+    """Why the row could not be measured; empty if it was."""
 
     def line(self, rate: float, peers: Mapping[tuple[str, str, int | None], float]) -> str:
-        """Return the line. `rate`: the card's peak in operations a second; `peers`: tokens a second of `PEER`."""
+        """Return the row as a line of the table. `rate`: the card's peak in operations a second; `peers`: tokens a
+        second of `PEER`, for comparison."""
         named = [self.model, self.work, self.way, "-" if self.batch is None else f"{self.batch:,}"]
         if self.timed is None:
             return row(*named, f"FAILED: {self.failure}", *"-----")
@@ -125,7 +126,7 @@ def _runs(
 
 
 def _measured(row: GpuRow, run: Callable[[], Timed]) -> GpuRow:
-    """Return the measured row; if the work fails, for lack of memory or of a library, the row with the reason."""
+    """Return the measured row. If the work fails, for lack of memory or of a library, the row has the reason."""
     try:
         return replace(row, timed=run())
     except Exception as error:

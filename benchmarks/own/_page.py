@@ -1,4 +1,4 @@
-"""Tables in markdown on the records of real data."""
+"""Tables in markdown on the records of real data. A look is a cheap score, after part of the data or of the steps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trainables.recipe import Value
 SIZE = 8
 """Number of recipes in a portfolio."""
 KEPT, FEWEST = 1 / 3, 5
-"""The share of recipes that is kept after a look; and the fewest recipes with which a set is used for looks."""
+"""The share of recipes that is kept by their scores at a look; and the fewest recipes of a set in tables of looks."""
 SHOWN = (1, 2, 4, 8)
 """Numbers of recipes after which regrets are shown."""
 
@@ -26,8 +26,8 @@ def pages(records: Mapping[str, Mapping[str, OwnTable]]) -> str:
 
 
 def page(tables: Mapping[str, OwnTable]) -> str:
-    """Return all tables. Sets with few recipes are only in the table of scores. Labelled sets, whose recipes hardly
-    differ, are not in the tables of looks and settings."""
+    """Return all tables of one record. Sets with few recipes are only in the table of scores. Labelled sets, whose
+    recipes hardly differ, are not in the tables of looks and settings."""
     telling = {name: table for name, table in tables.items() if len(table.recipes) >= FEWEST}
     differing = {name: table for name, table in telling.items() if table.kind != "labelled"}
     parts = [_sets(tables), _looks(differing), _effects(differing), _portfolios(telling)]
@@ -57,7 +57,7 @@ def _sets(tables: Mapping[str, OwnTable]) -> str:
 
 
 def _looks(tables: Mapping[str, OwnTable]) -> str:
-    """Return how well each look ranks recipes by their test score, and the regret of keeping the best third."""
+    """Return a table: how well each look ranks recipes by test score, and the regret of keeping the best third."""
     names = [look for look in next(iter(tables.values())).looks if look != "1 of the data"]
     ranks, regrets = [], dict[str, list[float]]()
     for name, table in tables.items():
@@ -74,7 +74,7 @@ def _looks(tables: Mapping[str, OwnTable]) -> str:
 
 
 def _effects(tables: Mapping[str, OwnTable]) -> str:
-    """Return the effects of settings, by kind of data, as the mean over its sets."""
+    """Return a table of the effects of settings, by kind of data, as the mean over the sets of a kind."""
     kinds: dict[str, list[dict[tuple[str, Value], list[float]]]] = {}
     for table in tables.values():
         kinds.setdefault(table.kind, []).append(effects(table))

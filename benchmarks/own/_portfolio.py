@@ -1,5 +1,5 @@
-"""Which recipes to try first, learned from sets of records. Greedy: each next recipe helps most per time, given the
-recipes before.
+"""Which recipes to try first, learned from sets of records. The choice is greedy: each next recipe is the one that
+helps most per training time, after the recipes before it.
 
     order = portfolio(tables, 8)                # numbers of recipes
     regrets(order, table)                       # on another set after the first, the first two, ...
@@ -21,11 +21,12 @@ from benchmarks.own._table import WHOLE, OwnTable
 
 FIRST, SPREAD, LITERATURE = 4, 10.0, 2e-5
 """The learning rates of the first `FIRST` recipes span the factor `SPREAD` and include the literature's rate, so that
-lessons of one small encoder do not hurt others."""
+what is best for one small encoder does not hurt others."""
 
 
 def regrets(order: Sequence[int], table: OwnTable) -> np.ndarray:  # (recipes of the order,)
-    """Return the regret after each recipe, from the untrained encoder on. Recipes that the set lacks are skipped."""
+    """Return the regret after each recipe of `order`, if they are tried after the untrained encoder. Recipes that the
+    set lacks are skipped."""
     best_dev, chosen = table.as_it_came
     lost = []
     for number in order:
@@ -38,9 +39,9 @@ def regrets(order: Sequence[int], table: OwnTable) -> np.ndarray:  # (recipes of
 
 
 def portfolio(tables: Sequence[OwnTable], size: int, begin: Mapping[int, float] = MappingProxyType({})) -> list[int]:
-    """Return the best order of at most `size` recipes that at least half of the sets have. Each lowers the mean regret
-    most per training time, after those before it; among equals, the recipe that is best alone comes first. `begin`:
-    recipes tried before them, with their learning rates."""
+    """Return the best order of at most `size` recipes that at least half of the sets have. Each recipe lowers the mean
+    regret most per training time, after the recipes before it. Of equal ones, the recipe that is best alone comes
+    first. `begin`: recipes tried before all of these, with their learning rates."""
     counts = Counter(number for table in tables for number in table.recipes)
     often = len(tables) - len(tables) // 2
     candidates = [number for number, count in sorted(counts.items()) if count >= often and number < len(LISTED)]
@@ -60,7 +61,7 @@ def portfolio(tables: Sequence[OwnTable], size: int, begin: Mapping[int, float] 
 
 
 def left_out(tables: Mapping[str, OwnTable], size: int) -> np.ndarray:  # (sets, size)
-    """Return each set's regrets, by recipe of the portfolio that is learned from the other sets."""
+    """Return, for each set, its regret after each recipe of the portfolio that is learned from the other sets."""
     rows = []
     for name, table in tables.items():
         order = portfolio([other for key, other in tables.items() if key != name], size)
@@ -70,7 +71,7 @@ def left_out(tables: Mapping[str, OwnTable], size: int) -> np.ndarray:  # (sets,
 
 
 def by_chance(table: OwnTable, size: int) -> np.ndarray:  # (size,)
-    """Return the mean regrets of the set's recipes in random order."""
+    """Return the regrets after each recipe if the order is random: the mean over many orders of the set's recipes."""
     drawn = np.random.default_rng(0)
     orders = [[int(number) for number in drawn.permutation(table.recipes)[:size]] for _ in range(200)]
     lost = np.mean([regrets(order, table) for order in orders], axis=0)
@@ -83,7 +84,7 @@ def _mean_regret(order: Sequence[int], tables: Sequence[OwnTable]) -> float:
 
 
 def _cost(number: int, tables: Sequence[OwnTable]) -> float:
-    """Return the time of a training on all of the data, the mean over sets."""
+    """Return the mean over sets of the recipe's training time on all of the data."""
     return float(
         np.mean([table.costs[table.recipes.index(number), WHOLE] for table in tables if number in table.recipes])
     )

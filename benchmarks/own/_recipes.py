@@ -77,11 +77,11 @@ LISTED: Sequence[Mapping[str, Value]] = (
     {RATE: 2e-5, EPOCHS: 10},
     {RATE: 1e-4, BATCH: 128, EPOCHS: 3},
 )
-"""Changes by recipe number. An objective's number means the space's first, second, ... other than the base's."""
+"""Changes by recipe number. A number as objective means the space's first, second, ... one other than the base's."""
 DRAWN = range(100, 148)
-"""Numbers of random recipes. Every second one has the base's pooling and no head."""
+"""Numbers of random recipes. Every second recipe has the base's pooling and no head."""
 NUMBERS = (*range(len(LISTED)), *DRAWN)
-"""All recipes, in the order of recording."""
+"""Numbers of all recipes, in the order of recording."""
 PINNED: Mapping[str, Value] = {RATE: 2e-5, EPOCHS: 1, TEMPERATURE: 0.05}
 """Fixed settings of the base, even if a space's own base changes."""
 PINNED_SCORED: Mapping[str, Value] = {OBJECTIVE: "cosent"}
@@ -92,9 +92,9 @@ DOMAINS = (
     Domain(HEAD, choices=("none", "linear", "mlp")),
     Domain("head.dim"),
 )
-"""Domains of random recipes, which replace a space's own."""
+"""Domains of random recipes, which replace the domains of a space."""
 MOST_BATCH = 128
-"""Most texts in a batch of a random recipe."""
+"""Largest number of texts in a batch of a random recipe."""
 
 
 def based(base: Recipe) -> Recipe:

@@ -1,8 +1,8 @@
 """Our search in a replay: a study's agenda on simulated time, and the answer from its records.
 
 The first recipes are the portfolio of the other sets. The explored seed is one of the recorded seeds. Fresh seeds are
-the remaining ones, then random draws (`Replayed.fresh`). Intervals include the error of test items, as large as with
-some thousand queries.
+the remaining ones, then random draws (`Replayed.fresh`). Intervals include the error that some thousand test queries
+would cause. The place of a recipe is its position in the table.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from trainables.recipe import Recipe
 
 GOALS = searched(("sts",))
 TASK, NUMBER = "STSBenchmark", "dev_spearman_cosine"
-"""Task and number that hold the set's own development score."""
+"""Names of the task and of its number under which records store a set's development score."""
 FIRST = 8
-"""Recipes of the portfolio before the sampler's."""
+"""Number of recipes of the portfolio that are tried before the sampler's recipes."""
 ITEMS = 100
-"""Number of made-up test items, which change gains by `ITEMS_ERROR`."""
+"""Number of made-up test items, which give gains an error of `ITEMS_ERROR`."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,11 @@ class SearchEnd:
     """The result of a search."""
 
     kind: str
-    """As in `Answer`; `nothing` if a study would have no answer."""
+    """The kind of answer, as in `Answer`; `nothing` if a study would have no answer."""
     place: int | None
-    """The recommended recipe's place; None for the untrained encoder."""
+    """Position of the recommended recipe in the table; None for the untrained encoder."""
     picked: int | None
-    """The picked finalist's place, even if no gain is shown; as `place` without finalists."""
+    """Position of the picked finalist in the table, even if no gain is shown; `place` if there are no finalists."""
 
 
 class RecordedExplorer:
@@ -91,14 +91,14 @@ class RecordedExplorer:
             self.proposer.tell(trial, None if record is None else record.scores[TASK][NUMBER])
 
     def tell_row(self, recipe: Recipe, name: str, records: Sequence[Record | None]) -> None:
-        """Report a row. Only the base is in the space."""
+        """Report the result of a row. All rows but the base settings are ignored, as they are not in the space."""
         record = records[0]
         if recipe.hash == self.table.space_base.hash and record is not None:
             self.proposer.add(self.table.base, record.scores[TASK][NUMBER])
 
 
 def search(table: Replayed, trainings: float, first: Sequence[int], repeat: int) -> SearchEnd:
-    """Run one study whose time limit is as long as these whole trainings on two places."""
+    """Run one study whose time limit lets that many whole trainings run, two at a time."""
     base, clock = table.space_base, SimulatedClock()
     untrained = as_it_came(base)
     rows = {untrained.hash: "untrained encoder", base.hash: "base settings"}
@@ -121,10 +121,10 @@ class Outcomes:
     def __init__(self, table: Replayed, repeat: int) -> None:
         self.table, self.repeat = table, repeat
         self.tests: dict[str, float] = {}
-        """Test scores by key of a trial on all of the data."""
+        """Test scores of trials on all of the data, by trial key."""
 
     def __call__(self, trial: Trial) -> tuple[float, Record | None]:
-        """Return seconds, and the record; None if the training failed."""
+        """Return the seconds of a trial, and its record; None if the training failed."""
         table, seed = self.table, self.repeat % self.table.dev.shape[2]
         if not trial.recipe.trains:
             dev, self.tests[trial.key] = table.as_it_came
@@ -153,7 +153,7 @@ def _record(trial: Trial, dev: float, cost: float, training: float) -> Record:
 
 
 def answered(table: Replayed, agenda: Agenda, records: Sequence[Record], tests: Mapping[str, float]) -> SearchEnd:
-    """Return the answer of a report on the trials of the finals; if a limit cut the finals short, on those that ran."""
+    """Return a report's answer from the trials of the finals; if a limit cut the finals short, from those that ran."""
     base, untrained = table.space_base.hash, as_it_came(table.space_base).hash
     fresh = _by_recipe(record for record in records if is_fresh(record.seed))
     rows = (record for record in records if record.recipe_hash in (base, untrained) and record.seed == 0)
@@ -188,7 +188,7 @@ def _by_recipe(records: Iterable[Record]) -> dict[str, list[Record]]:
 
 
 def _sample(table: Replayed, records: Sequence[Record], tests: Mapping[str, float]) -> Sample:
-    """Return a sample of test scores, with made-up effects of items per recipe."""
+    """Return a sample of test scores, with made-up effects of the test items on the recipe."""
     values = np.array([tests[record.key] for record in records])
     place = table.place_of.get(records[0].recipe_hash, len(table.recipes))
     effects = np.random.default_rng(place).standard_normal(ITEMS) * ITEMS_ERROR / math.sqrt(2 * ITEMS)
@@ -197,6 +197,6 @@ def _sample(table: Replayed, records: Sequence[Record], tests: Mapping[str, floa
 
 
 def _finalist(recipe_hash: str, judged: Judgement | None = None, place: int = 0) -> Finalist:
-    """Return a finalist with only the parts that decide the answer."""
+    """Return a finalist with only the fields that decide the answer."""
     gains = {str(name): Gain.of(finalists[place]) for name, finalists in judged.gains.items()} if judged else {}
     return Finalist(recipe_hash, "", {}, None, (), 0, 0, None, gains)

@@ -1,6 +1,7 @@
-"""Other searches in a replay: two places train whole recipes, and the recipe with the best development score wins.
+"""Other searches in a replay: two recipes train at a time, and the recipe with the best development score wins.
 
-A sampler's recipe is replaced by the nearest recorded recipe that was not tried (`Proposer`).
+A sampler's recipe is replaced by the nearest recorded recipe that was not tried (`Proposer`). A place is the position
+of a recipe in the table of recorded recipes.
 
 `tpe`: Optuna's default, which is sentence-transformers' `hyperparameter_search`; also with Optuna's pruners, which get
 development scores at an eighth, a quarter and half of a training's steps. `first_rung`: random recipes train to their
@@ -53,7 +54,7 @@ class Proposer:
         return len(self.tried) < len(self.table.recipes)
 
     def ask(self) -> tuple[optuna.Trial, int]:
-        """Return Optuna's trial, and the place of its recipe."""
+        """Return Optuna's trial, and the position of its recipe in the table."""
         place = next((place for place in self.first if place not in self.tried), None)
         if place is None:
             draw, chosen = self.ask_tell.draw()
@@ -67,11 +68,11 @@ class Proposer:
         return trial, place
 
     def tell(self, trial: optuna.Trial, score: float | None) -> None:
-        """Report a score; None if the training failed."""
+        """Report the score of a proposed recipe; None if its training failed."""
         self.study.tell(trial, score, state=TrialState.FAIL if score is None else TrialState.COMPLETE)
 
     def add(self, place: int, score: float) -> None:
-        """Report a recipe that ran without being proposed."""
+        """Report the score of a recipe that ran without being proposed."""
         self.tried.add(place)
         self.ask_tell.add(self.table.points[place], [score])
 
@@ -85,7 +86,7 @@ class Peer:
     conditional: bool = True
     pruner: Callable[[], BasePruner] | None = None
     portfolio: bool = False
-    """Whether it starts with the portfolio of the other sets."""
+    """Whether the search starts with the portfolio of the other sets."""
     first_rung: bool = False
     """Whether half of the time is used for first rungs."""
 
@@ -112,8 +113,8 @@ PEERS = (
 
 
 def search(table: Replayed, times: Sequence[float], first: Sequence[int], repeat: int, peer: Peer) -> list[int | None]:
-    """Return the place of the best recipe after each of these times; None if no training has ended. A time is in whole
-    trainings with the base settings, on all places together."""
+    """Return the position of the best recipe after each of these times; None if no training has ended. Times are in
+    whole trainings with the base settings, summed over the trainings that run at once."""
     limits = [time / PLACES for time in times]
     if peer.first_rung:
         return [_best(_first_rungs(table, limit, repeat, peer), limit) for limit in limits]
@@ -122,7 +123,7 @@ def search(table: Replayed, times: Sequence[float], first: Sequence[int], repeat
 
 
 Ended = tuple[float, float, int]
-"""The end of a whole training, its development score, and its place."""
+"""The time at which a whole training ended, its development score, and the position of its recipe."""
 
 
 def _best(ended: Sequence[Ended], until: float) -> int | None:
@@ -173,7 +174,7 @@ def _whole(table: Replayed, until: float, first: Sequence[int], repeat: int, pee
 
 
 def _first_rungs(table: Replayed, until: float, repeat: int, peer: Peer) -> list[Ended]:
-    """Search by first rungs. A training continues from its first rung without loss."""
+    """Train random recipes to their first rung, then continue with the best of them from that rung."""
     proposer = Proposer(table, peer.sampler(repeat))
     seed, free = repeat % table.dev.shape[2], [0.0] * PLACES
     paused: list[tuple[float, int]] = []

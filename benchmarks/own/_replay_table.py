@@ -1,11 +1,11 @@
 """A recorded set for replayed searches: a space, the recorded recipes in it, and their scores and costs.
 
-The space is the one that `--train` makes today of such data. Recorded recipes outside it are left out, for every
-search: other poolings, heads, rates above its highest.
+The space is the one that `--train` makes today of such data. Recorded recipes outside it are left out for every search,
+such as those with other poolings, other heads or higher rates.
 
 A search that proposes a recipe gets the nearest recorded recipe that it has not tried. The distance of numbers is on
 their domain's scale, on which both ends are 1 apart (rates and temperatures by their logarithms, lists of numbers by
-their positions). Different choices are 1 apart, and so are recipes if only one of them has a key. Squares are summed.
+position). Different choices are 1 apart, and so are recipes if only one of them has a key. The squares are summed.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from trainables.recipe import Recipe, Value
 from trainables.senteval.tasks import TASKS
 
 UNITS = {"labelled": 300}
-"""Training units, as batches count them, of kinds of sets for which they are not 3,000 rows."""
+"""Number of training units, as batches count them, by kind of set. Other kinds have 3,000, one per row."""
 WIDTH = 384
 """Embedding width of MiniLM."""
 PLACES = 2
-"""Places that train at once."""
+"""Number of trainings that run at once."""
 WHOLE_SECONDS = 180.0
 """Simulated seconds of a whole training with the base settings."""
 FEWEST_PAIRS = 5
-"""A set with fewer recipes under two seeds uses those of all sets."""
+"""A set with fewer recipes under two seeds takes score changes by seeds from all sets."""
 
 
 @functools.cache
@@ -51,8 +51,8 @@ def space_of(kind: str) -> tuple[Recipe, tuple[Domain, ...]]:
 
 
 def in_space(table: OwnTable) -> OwnTable | None:
-    """Return the table with only recipes of a study's space that also ran on the smallest part of the data; None
-    without the space's base settings."""
+    """Return the table with only recipes of a study's space that also ran on the smallest part of the data; None if the
+    base settings are not among them."""
     parted = [int(place) for place in np.flatnonzero(~np.isnan(table.seconds[:, 0, 0]))]
     recipes = {place: pair[0] for place in parted if (pair := _recipe(table.kind, table.keys[place]))}
     if space_of(table.kind)[0] not in recipes.values():
@@ -73,7 +73,7 @@ def _recipe(kind: str, keys: Mapping[str, Value]) -> tuple[Recipe, Mapping[str, 
 
 @dataclass(frozen=True, eq=False)
 class Replayed:
-    """A recorded set. A place is a recipe's position in its table."""
+    """A recorded set. In all methods, `place` is the position of a recipe in the set's table."""
 
     name: str
     space_base: Recipe
@@ -117,24 +117,25 @@ class Replayed:
 
     @functools.cached_property
     def base(self) -> int:
-        """The place of the base settings."""
+        """The position of the base settings in the table."""
         return self.place_of[self.space_base.hash]
 
     @functools.cached_property
     def place_of(self) -> Mapping[str, int]:
-        """The place by a recipe's hash."""
+        """Positions of recipes in the table, by recipe hash."""
         return {recipe.hash: place for place, recipe in enumerate(self.recipes)}
 
     def explored(self, place: int, share: int, seed: int) -> tuple[float, float] | None:
-        """Return the development score on that share of the data, and the test score on all data, under that recorded
-        seed or else the first; None if the training failed."""
+        """Return the recipe's development score on a share of the data (`share` is its index), and its test score on
+        all data; None if the training failed. The first seed is taken where `seed` was not recorded."""
         seed = seed if not np.isnan(self.dev[place, share, seed]) else 0
         dev, test = self.dev[place, share, seed], self.test[place, min(seed, self.test.shape[1] - 1)]
         return None if np.isnan(dev) else (float(dev), float(test))
 
     def fresh(self, place: int, number: int, explored: int, random: np.random.Generator) -> tuple[float, float] | None:
-        """Return development and test score under a fresh seed, by its number. Recorded seeds other than the explored
-        one come first; then the mean of the recorded scores plus a random change by seed."""
+        """Return the recipe's development and test score under the fresh seed of that number. The first fresh seeds are
+        recorded ones other than the explored one. Further ones give the mean recorded score plus a random change by
+        seed."""
         scores = np.stack([self.dev[place, WHOLE], self.test[place]], axis=1)
         recorded = [seed for seed in range(len(scores)) if not np.isnan(scores[seed]).any()]
         if 0 not in recorded:
@@ -145,7 +146,7 @@ class Replayed:
         return float(dev), float(test)
 
     def nearest(self, chosen: Mapping[str, Value], tried: Collection[int] = ()) -> int:
-        """Return the place of the untried recipe nearest to these values of the domains."""
+        """Return the position of the untried recipe nearest to these values of the domains."""
         apart = np.nansum((self._scaled - self._row(chosen)) ** 2, axis=1)
         keys = [domain.key for domain in self.domains]
         present = np.array([[key in values for key in keys] for values in self.points])
@@ -172,8 +173,8 @@ class Replayed:
 
 
 def _filled(dev: np.ndarray, recorded: np.ndarray) -> np.ndarray:  # (recipes, shares, seeds) twice
-    """Fill unrecorded scores under the first seed: interpolate between the next smaller and larger share, by its
-    logarithm; else take the nearest share's score plus the median difference of other recipes."""
+    """Return the scores without gaps under the first seed. Interpolate between the next smaller and larger share, by
+    its logarithm; without both, take the nearest share's score plus the median difference of other recipes."""
     dev, shares = dev.copy(), np.log2(SHARES)
     first = dev[:, :, 0]
     for place, ran in enumerate(recorded[:, :, 0]):
@@ -190,7 +191,7 @@ def _filled(dev: np.ndarray, recorded: np.ndarray) -> np.ndarray:  # (recipes, s
 
 
 def _moves(tables: Sequence[OwnTable]) -> np.ndarray:  # (recipes with two seeds, 2)
-    """Return score changes by one seed: a difference of two seeds has twice the variance of one."""
+    """Return the changes that a seed makes to scores, from differences of two seeds, which have twice the variance."""
     differences = [np.zeros((0, 2))]
     for table in tables:
         scores = np.stack([table.dev[:, WHOLE], table.test[:, WHOLE]], axis=-1)

@@ -1,5 +1,5 @@
-"""Real data in the form of a user's own data, for `own_records`: CSV files of ten sets with train, dev and test parts,
-and the space that `--train` makes of them.
+"""Real data in the form of a user's own data, for `own_records`: CSV files of ten sets with a train, dev and test split
+each, and the space that `--train` makes of them.
 
     own = prepared("trec", Path("../shared/data"), Path("scratch"), encoder)     # Prepared: base, domains, evaluation
 
@@ -45,13 +45,13 @@ class OwnSet:
     """The kind that `--train` detects from the columns."""
     columns: tuple[str, ...]
     read: Reader
-    """Returns all rows of the three parts from the data folder; an empty part gets rows of the part before."""
+    """Returns all rows of the three splits from the data folder. An empty split later gets rows of the split before."""
     sizes: tuple[int, int, int] = (3000, 600, 1000)
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A set, prepared for a study."""
+    """A set of real data, prepared for a study."""
 
     name: str
     kind: str
@@ -65,7 +65,7 @@ class Prepared:
 
 
 def prepared(name: str, data: Path, scratch: Path, encoder: str) -> Prepared:
-    """Write the set's files into the scratch folder, and return the prepared set. `UserError` without the data."""
+    """Write the set's files into the scratch folder and return the prepared set. `UserError` if data are missing."""
     if name not in SETS:
         raise UserError(f"{name!r} is no set; {choices(SETS)} would work")
     return of_files(SETS[name].kind, name, write_files(SETS[name], data, scratch / name), encoder)
@@ -90,7 +90,7 @@ def write_table(file: Path, columns: Sequence[str], rows: Rows) -> None:
 
 
 def of_files(kind: str, name: str, folder: Path, encoder: str) -> Prepared:
-    """Return the space that `--train` makes of the folder's CSV files, with its parts."""
+    """Return the space that `--train` makes of the folder's CSV files, with its base recipe, domains and evaluation."""
     digits = hashlib.sha256(b"".join((folder / f"{part}.csv").read_bytes() for part in PARTS)).hexdigest()[:12]
     space = folder / f"{SPACE.removesuffix('.py')}_{digits}.py"
     if not space.exists():
@@ -104,8 +104,8 @@ def of_files(kind: str, name: str, folder: Path, encoder: str) -> Prepared:
 
 
 def drawn(parts: Sequence[Rows], sizes: Sequence[int], *seeds: int) -> list[Rows]:
-    """Return random rows of each part, at most its size; other `seeds` give other rows. A part without rows of its own
-    takes those that the part before left."""
+    """Return random rows of each split, at most as many as its size. Other `seeds` give other rows. A split without
+    rows of its own takes rows that the split before left."""
     drawn_parts, others = list[Rows](), Rows()
     for rows, size in zip(parts, sizes, strict=True):
         shuffled = [*(rows or others)]
@@ -116,7 +116,7 @@ def drawn(parts: Sequence[Rows], sizes: Sequence[int], *seeds: int) -> list[Rows
 
 
 def _files(rows_of: Callable[[Path], Rows], *files: str) -> Reader:
-    """Return a reader of one file per part, below the data folder. An empty name means no rows."""
+    """Return a reader of one file per split, below the data folder. An empty name means no rows."""
     return lambda data: [rows_of(data / file) if file else [] for file in files]
 
 
@@ -134,7 +134,7 @@ _UNDERLINED = re.compile(r" (={5,}|-{5,}|~{5,}|'{5,}|\^{5,}) ")
 
 
 def _peps(data: Path) -> Sequence[Rows]:
-    """Return pairs of a heading that only one document has, and its section's start. No document is in two parts."""
+    """Return pairs of a heading that only one document has, and its section's start. No document is in two splits."""
     documents = (data / "docs/peps.txt").read_text(encoding="utf-8").splitlines()
     headed = [section for number, text in enumerate(documents) for section in sections(number, text)]
     times = Counter(heading.lower() for _, heading, _ in headed)
@@ -146,7 +146,7 @@ def _peps(data: Path) -> Sequence[Rows]:
 
 
 def sections(number: int, text: str) -> Iterable[tuple[int, str, str]]:
-    """Yield document number, heading, and the section's first words. A heading is as long as the line below it."""
+    """Yield document number, heading, and the section's first words. A heading is underlined at its full length."""
     marks = [(mark.start() - len(mark[1]), mark) for mark in _UNDERLINED.finditer(text)]
     heads = [(start, mark) for start, mark in marks if start > 0 and text[start - 1] == " " and text[start].isalnum()]
     ends = [*(start for start, _ in heads[1:]), len(text)]
@@ -170,7 +170,7 @@ def _triplets(file: Path) -> Rows:
 
 
 def _columns(*columns: int, header: int = 0) -> Callable[[Path], Rows]:
-    """Return a reader of these columns of a SentEval table."""
+    """Return a reader of these columns of a SentEval table, without its first `header` lines."""
 
     def rows_of(file: Path) -> Rows:
         rows = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()[header:] if line]
@@ -186,7 +186,7 @@ def _labelled(file: Path) -> Rows:
 
 
 def _a_file_each(folder: str, **files: str) -> Reader:
-    """Return a reader of one file of lines per label. All parts are taken from the same lines."""
+    """Return a reader of one text file per label. The rows of all splits are taken from the same lines."""
 
     def read(data: Path) -> Sequence[Rows]:
         rows: Rows = []
@@ -202,7 +202,7 @@ _PAIR, _TRIPLET = ("question", "answer"), ("anchor", "positive", "negative")
 SCORED, LABELLED = ("sentence1", "sentence2", "score"), ("text", "label")
 STSB_COLUMNS = _columns(5, 6, 4)
 FEW = (1200, 300, 500)
-"""Rows of a labelled set, few since fitting its classifier takes longer than all else."""
+"""Number of rows per split of a labelled set: few, since fitting its classifier takes longer than all else."""
 _NLI = ("nli/snli_dev.jsonl", "nli/snli_test.jsonl", "")
 _STSB = [f"{SENTEVAL}/STS/STSBenchmark/sts-{part}.csv" for part in PARTS]
 _SICK = [f"{SENTEVAL}/SICK/SICK_{part}.txt" for part in ("train", "trial", "test_annotated")]

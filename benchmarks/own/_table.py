@@ -1,4 +1,4 @@
-"""Records of trainings on real data as arrays, and statistics of cheap looks at a recipe.
+"""Records of trainings on real data as arrays, and statistics of looks: cheap scores after part of the training.
 
 tables = load()                                    # by set's name, of recorded/minilm-2.parquet
 tables["packages"].dev[:, WHOLE].mean(axis=-1)     # of each recipe, trained on all of the data
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 RECORDS = Path(__file__).parent / "recorded"
 SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)
 RUNGS = (1 / 8, 1 / 4, 1 / 2)
-"""Shares of the data, each with a whole schedule; and shares of the steps of a training on all data."""
+"""Shares at which a recipe is scored: of the data, each with a whole schedule; and of the steps on all data."""
 WHOLE = SHARES.index(1.0)
 SMALLEST_GAIN = 2.0
-"""Points. If the best recipe gains less than this over the base, regrets are in units of this number."""
+"""Points of score. If the best recipe gains less than this over the base, regrets are in units of this number."""
 REST, OF_STEPS = 0.15, 0.4
-"""Shares of time. REST: start and scoring in a whole training with the base, which every training has. OF_STEPS: share
-of the remaining time that grows with the steps; the other part grows with the passes over the data. Measured at two
-layers on 1,200 to 3,000 rows, where batches of 16 instead of 64 take twice as long."""
+"""Shares of a training's time. REST: the share of start and scoring in a whole training with the base; every training
+takes this time. OF_STEPS: share of the remaining time that grows with the steps; the rest grows with the passes over
+the data. Measured at two layers on 1,200 to 3,000 rows, where batches of 16 instead of 64 take twice as long."""
 MINED = ("corpus.negatives_from", "objective.negatives", "corpus.mined_skip", "corpus.mined_margin")
 """Keys that belong to the layout of mined negatives."""
 
@@ -43,7 +43,7 @@ class OwnTable:
     name: str
     kind: str
     recipes: tuple[int, ...]
-    """Numbers of the recipes, ascending, that were trained on all of the data at least under the first seed."""
+    """Numbers of the recipes, ascending, that were trained at least on all of the data under the first seed."""
     keys: tuple[Mapping[str, Value], ...]
     """Each recipe's changes to the space's base."""
     dev: np.ndarray  # (recipes, shares, seeds), percent, higher is better
@@ -54,7 +54,7 @@ class OwnTable:
     as_it_came: tuple[float, float]
     """Development and test score of the untrained encoder."""
     record: str = ""
-    """The packed record of the set. All sets of a record have the same encoder."""
+    """Name of the packed record that contains the set. All sets of a record have the same encoder."""
 
     @functools.cached_property
     def truth(self) -> np.ndarray:  # (recipes,)
@@ -68,12 +68,12 @@ class OwnTable:
 
     @property
     def base(self) -> int:
-        """The place of the base."""
+        """The position of the base settings among the recipes."""
         return self.recipes.index(BASE)
 
     @functools.cached_property
     def looks(self) -> Mapping[str, np.ndarray]:
-        """Scores (recipes,) by kind of look, under the first seed: -inf if the recipe failed, NaN if not recorded."""
+        """Development scores (recipes,) by name of a look, under the first seed: -inf if failed, NaN if unrecorded."""
         whole = self.seconds[:, WHOLE, 0]
         parts = {f"{share:g} of the data": (self.dev[:, at], self.seconds[:, at, 0]) for at, share in enumerate(SHARES)}
         rungs = {f"{share:g} of the steps": (self.rungs[:, at], whole) for at, share in enumerate(RUNGS)}
@@ -84,8 +84,8 @@ class OwnTable:
 
     @functools.cached_property
     def costs(self) -> np.ndarray:  # (recipes, shares)
-        """Time of a training, in whole trainings with the base. Recorded seconds are from several machines, so times
-        are computed from two constants measured on two cores, `REST` and `OF_STEPS`."""
+        """Training time of each recipe on each share of the data, in whole trainings with the base. Recorded seconds
+        are from several machines, so times are computed from constants measured on two cores, `REST` and `OF_STEPS`."""
         shares = np.array(SHARES)
         passes = np.array([float(str(keys.get(EPOCHS, PINNED[EPOCHS]))) for keys in self.keys])[:, None] * shares
         steps = np.where(np.isnan(self.steps[:, :, 0]), self.steps[:, [WHOLE], 0] * shares, self.steps[:, :, 0])
@@ -94,7 +94,7 @@ class OwnTable:
 
     @property
     def scale(self) -> float:
-        """Points of a regret of 1: the best recipe's gain over the base."""
+        """Points of score that make a regret of 1: the best recipe's gain over the base, at least `SMALLEST_GAIN`."""
         return max(float(self.truth.max() - self.truth[self.base]), SMALLEST_GAIN)
 
     def _mean(self, scores: np.ndarray) -> np.ndarray:
@@ -149,7 +149,7 @@ def table_of(rows: pd.DataFrame, record: str = "") -> OwnTable:
 
 
 def rank_correlation(look: np.ndarray, truth: np.ndarray) -> float:  # (recipes,) each
-    """Return Spearman's correlation. Ties get the mean rank."""
+    """Return Spearman's correlation of the scores at a look with the test scores. Ties get the mean rank."""
     from scipy.stats import spearmanr
 
     lowest = np.where(np.isinf(look), np.min(look[np.isfinite(look)], initial=0.0) - 1, look)
@@ -157,14 +157,14 @@ def rank_correlation(look: np.ndarray, truth: np.ndarray) -> float:  # (recipes,
 
 
 def top_regret(look: np.ndarray, truth: np.ndarray, share: float) -> float:  # (recipes,) each
-    """Return the points from the best of the top share to the best of all."""
+    """Return by how many points the best test score of all recipes exceeds the best among the top share at a look."""
     kept = np.argsort(-look, kind="stable")[: max(1, round(len(look) * share))]
     return float(truth.max() - truth[kept].max())
 
 
 def effects(table: OwnTable) -> dict[tuple[str, Value], list[float]]:
-    """Return, by key and value, the gains in test score over recipes that differ only in that key and have the base's
-    value; one number per such pair of recipes."""
+    """Return, by key and value, the gains in test score of that value over the base's value, one for each pair of
+    recipes that differ only in that key."""
     place = {frozenset(keys.items()): number for number, keys in enumerate(table.keys)}
     gains: dict[tuple[str, Value], list[float]] = {}
     for number, keys in enumerate(table.keys):
@@ -177,7 +177,7 @@ def effects(table: OwnTable) -> dict[tuple[str, Value], list[float]]:
 
 
 def seed_deviation(table: OwnTable) -> float:
-    """Return the pooled deviation of test scores on all data between two seeds; NaN without a second seed."""
+    """Return the pooled standard deviation of test scores on all data over seeds; NaN without a second seed."""
     pairs = table.test[:, WHOLE, :2]
     if pairs.shape[1] < 2:
         return float("nan")

@@ -35,10 +35,10 @@ from trainables.training.rungs import DEFAULT_RUNGS, Measure, RungPlan
 from trainables.trial.reporter import Reporter
 
 BEGIN, END = "<!-- own records: begin -->", "<!-- own records: end -->"
-"""The tables are between these lines of a page."""
+"""Lines of a page between which the tables are written."""
 SHARES, LATER = (1.0, 1 / 8), (1 / 4, 1 / 2)
-"""Shares of the training data in the order of recording; each has a whole schedule. `LATER` shares follow when all
-recipes have the first shares."""
+"""Shares of the training data in the order of recording; each training has a whole schedule. The shares of `LATER`
+follow once all recipes are trained on those of `SHARES`."""
 LAYERS = 2
 FIXED: Mapping[str, Value] = {"optimisation.precision": "bf16", "encoder.precision": "bf16"}
 """Settings of every recipe that make a training faster on the recording machine."""
@@ -46,7 +46,7 @@ FIXED: Mapping[str, Value] = {"optimisation.precision": "bf16", "encoder.precisi
 
 @dataclass(frozen=True)
 class Job:
-    """A recipe under a seed on a part of a set."""
+    """A training to record: a recipe under a seed, on a share of a set's data."""
 
     recipe: int
     share: float
@@ -54,7 +54,7 @@ class Job:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Record missing trainings."""
+    """Record the missing trainings."""
     options = _parser().parse_args(arguments)
     if options.table:
         check_page(options.out, BEGIN)
@@ -83,9 +83,9 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def planned(kinds: Mapping[str, str], numbers: Sequence[int]) -> Iterator[tuple[str, Job]]:
-    """Yield all jobs of these recipes on sets of these kinds, in the order of recording: the untrained encoder, all
-    data and a small part of them, larger parts, and all data under a second seed. Labelled sets, on which recipes
-    hardly differ, come last."""
+    """Yield all jobs of these recipes on sets of these kinds, in the order of recording: the untrained encoder, recipes
+    on all data and on a small share of them, on larger shares, and on all data under a second seed. Labelled sets, on
+    which recipes hardly differ, come last."""
     labelled = [name for name, kind in kinds.items() if kind == "labelled"]
     trained = numbers[1:]
     for names in ([name for name in kinds if name not in labelled], labelled):
@@ -97,7 +97,7 @@ def planned(kinds: Mapping[str, str], numbers: Sequence[int]) -> Iterator[tuple[
 
 
 def jobs_of(record: str | None, own: Prepared) -> set[Job]:
-    """Return the jobs that a packed record has of these rows of a set."""
+    """Return the jobs that a packed record has done on the same rows of this set."""
     import pandas as pd
 
     if record is None:
@@ -108,7 +108,7 @@ def jobs_of(record: str | None, own: Prepared) -> set[Job]:
 
 
 class Recorder:
-    """Trains on one set, one job after another, and appends a line for each."""
+    """Runs jobs on one set, one after another, and appends a line for each to a file."""
 
     def __init__(self, own: Prepared, file: Path, layers: int | None, done: Collection[Job] = ()) -> None:
         """`done`: jobs to skip, in addition to those in the file."""
@@ -126,7 +126,7 @@ class Recorder:
         self.between = ProcessReset()
 
     def record(self, job: Job) -> None:
-        """Run a job and append its line, unless it is done, or the set has no such recipe. A failure is a line too."""
+        """Run a job and append its line, also if it fails. Do nothing if it is done, or the set has no such recipe."""
         if job in self.done or job.recipe not in self.design:
             return
         keys = self.design[job.recipe]
@@ -189,8 +189,8 @@ class ProcessorTimes(Reporter):
         return True
 
     def seconds(self) -> dict[str, float]:
-        """Return seconds of the trial until now: the whole without rungs, training alone, everything after it, and one
-        rung's scoring."""
+        """Return processor seconds of the trial until now: of all but rungs, of training alone, of everything after
+        training, and of scoring one rung."""
         now = time.process_time()
         return {
             "seconds": now - self.start - self.at_rungs,
@@ -201,7 +201,7 @@ class ProcessorTimes(Reporter):
 
 
 def lines_of(folder: Path) -> list[dict[str, Any]]:
-    """Return the lines of all processes."""
+    """Return the lines that all processes recorded in the folder."""
     files = sorted(folder.glob("*.jsonl"))
     return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
 
@@ -219,7 +219,7 @@ def pack(folder: Path, to: Path) -> None:
 
 
 def packed(line: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a line of a record as a row of a table. In a short training one pause counts as several rungs."""
+    """Return a line of a record as a row of a table. In a short training one pause's scores count for several rungs."""
     pauses = dict(zip(line.get("rung_steps", []), line.get("rungs", []), strict=True))
     rungs = {
         f"rung_{number}": next((score for step, score in pauses.items() if step >= share * line["steps"]), None)

@@ -29,14 +29,14 @@ from benchmarks.tables import check_page, titled, write_between
 from trainables.errors import UserError
 
 BEGIN, END = "<!-- own replay: begin -->", "<!-- own replay: end -->"
-"""The tables are between these lines of a page."""
+"""Lines of a page between which the tables are written."""
 TIMES = (8.0, 16.0, 32.0)
-"""Time limits in whole trainings with the base settings, on all places together."""
+"""Time limits of searches, in whole trainings with the base settings, summed over trainings that run at once."""
 REPEATS, FEWEST, LONGEST = 20, 8, 16
-"""Repeats of each search on a set; fewest recipes of a set that is used; and length of the learned portfolio."""
+"""Repeats of each search on a set; fewest recipes of a set that is used; length of the learned portfolio."""
 OURS, PICKED = "ours", "ours, its finalist"
 NEAR = 0.5
-"""Points below the best score at which nobody would search on."""
+"""A result at most this many points below the best score is so near that nobody would search on."""
 DRAWS, LEVEL = 4000, 0.95
 KINDS = ("use", "base", "as it came", "open", "nothing")
 
@@ -57,8 +57,8 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def records(names: Sequence[str]) -> dict[str, OwnTable]:
-    """Return the sets of these packed records by name, with the record's name added if the name is taken. They contain
-    only recipes of a study's space."""
+    """Return the sets of these packed records by name, with the record's name added if the name is taken. The sets
+    contain only recipes of a study's space."""
     tables: dict[str, OwnTable] = {}
     for record in names:
         if not (RECORDS / f"{record}.parquet").is_file():
@@ -104,19 +104,19 @@ class Run:
     repeat: int
     side: str
     time: float
-    """The time limit in whole trainings."""
+    """The time limit, in whole trainings with the base settings."""
     kind: str | None
-    """The kind of answer; None for a peer."""
+    """The kind of answer of our search; None for another search."""
     regret: float
-    """Points below the set's best score."""
+    """Points by which the result's test score is below the set's best."""
     gain: float
-    """Points above the base settings."""
+    """Points by which the result's test score is above the base settings."""
     scale: float
-    """Points of the best recipe above the base settings, at least `SMALLEST_GAIN`."""
+    """Points by which the best recipe is above the base settings, at least `SMALLEST_GAIN`."""
 
     @classmethod
     def of(cls, run: tuple[str, int, str, float], kind: str | None, place: int | None, own: Replayed) -> Run:
-        """Return the run of a search. `place`: of the chosen recipe; None for the untrained encoder."""
+        """Return the run of a search. `place`: position of the chosen recipe; None for the untrained encoder."""
         worth = own.as_it_came[1] if place is None else float(own.truth[place])
         best = max(float(own.truth.max()), own.as_it_came[1])
         scale = max(best - float(own.truth[own.base]), SMALLEST_GAIN)
@@ -164,7 +164,7 @@ def _grid(runs: Sequence[Run], name: str) -> np.ndarray:  # (sets, repeats)
 
 
 def _interval(grid: np.ndarray) -> str:  # (sets, repeats)
-    """Return the mean and its bootstrap interval: sets are drawn again, and within each set its repeats."""
+    """Return the mean of a (sets, repeats) grid and its bootstrap interval: resampled sets, and repeats in each."""
     random = np.random.default_rng(0)
     sets, repeats = grid.shape
     rows = random.integers(sets, size=(DRAWS, sets, 1))

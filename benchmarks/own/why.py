@@ -41,33 +41,33 @@ from trainables.recipe import EncoderConfig, Value
 FILE = "why.jsonl"
 USED = ("packages", "glosses", "peps")
 SIZES = (1200, 400, 400)
-"""Rows of each part."""
+"""Most rows of the train, dev and test split."""
 HEALTHY: Mapping[str, Value] = {"encoder.adapter": "mlp", RATE: 2e-3, EPOCHS: 3, TEMPERATURE: 0.03, BATCH: 64}
-"""Settings of an adapter on the frozen encoder, whose training takes seconds."""
+"""Settings of a healthy study: an adapter on the frozen encoder, whose training takes seconds."""
 PROMPTS = ("encoder.query_prompt", "encoder.document_prompt")
 QUERY, DOCUMENT = "query: ", "passage: "
 STEPS, AT_ONCE, PROMPTED_RATE, PROMPTED_TEMPERATURE = 120, 16, 3e-4, 0.05
-"""Settings for training an encoder that needs its prompts."""
+"""Steps, batch size, learning rate and temperature of the training that makes an encoder need its prompts."""
 WRONG, COPIED, FEW = 0.2, 0.1, 30
 Parts = dict[str, Rows]
 
 
 @dataclass(frozen=True)
 class PlantedFault:
-    """A fault to plant, and the causes that name the fault."""
+    """A fault to plant in a study, and the names of causes that count as finding the fault."""
 
     name: str
     causes: frozenset[str] = frozenset()
     key: str = ""
-    """The faulty key, which a hint may name."""
+    """The recipe key with the faulty value, if there is one. A hint may name it."""
     set: Mapping[str, Value] = field(default_factory=dict)
     plant: Callable[[Parts, Parts, np.random.Generator], Parts] = lambda own, other, random: own
-    """Returns rows with the fault, from the rows of the set and of another set."""
+    """Returns a set's rows with the fault in them, made from the rows of the set and of another set."""
     prompted: bool = False
-    """Whether the encoder is trained to need its prompts."""
+    """Whether the study's encoder is one that needs its prompts (`needing_prompts`)."""
 
     def named_by(self, cause: Mapping[str, Any]) -> bool:
-        """Return whether a recorded cause names the fault."""
+        """Return whether a recorded cause is the planted fault."""
         return cause["name"] in self.causes or self.key in cause["settings"]
 
 
@@ -108,7 +108,7 @@ FAULTS: Mapping[str, PlantedFault] = {
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Record missing studies, and print the table."""
+    """Record the missing studies, and print the table."""
     options = _parser().parse_args(arguments)
     file = Path(options.to) / FILE
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -128,14 +128,14 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def lines_of(file: Path) -> list[dict[str, Any]]:
-    """Return the recorded lines."""
+    """Return the lines recorded in the file; empty if there is no file."""
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
 
 
 def _recorded(
     fault: PlantedFault, name: str, other: str, repeat: int, options: argparse.Namespace, to: Path, encoder: str
 ) -> dict[str, Any]:
-    """Return the causes, in order, of a study with the fault."""
+    """Run a study with the fault. Return the causes that `--why` names, in its order, and the time."""
     data, random = Path(options.data), np.random.default_rng(repeat)
     folder = to / f"{name}-{fault.name.replace(' ', '-')}-{repeat}"
     shutil.rmtree(folder, ignore_errors=True)  # left by a run that was stopped
@@ -164,8 +164,8 @@ def _recorded(
 
 
 def needing_prompts(name: str, layers: int, pairs: Rows, folder: Path) -> None:
-    """Save an encoder that needs its prompts, since no public one is available. It is a copy of an encoder, trained on
-    pairs, each text with its prompt; texts without a prompt are pulled to a single direction."""
+    """Save an encoder that needs its prompts, since no public one is available. It is a copy of the encoder `name`,
+    trained on pairs in which each text has its prompt; texts without a prompt are moved to a single direction."""
     torch.manual_seed(0)
     config = EncoderConfig(name=name, layers=layers, max_length=None, query_prompt=QUERY, document_prompt=DOCUMENT)
     encoder = load_encoder(config, Mean(), device="cpu")
@@ -190,7 +190,7 @@ def needing_prompts(name: str, layers: int, pairs: Rows, folder: Path) -> None:
 
 
 def _drawn(name: str, data: Path, repeat: int) -> Parts:
-    """Return random rows of each part, `SIZES` at most. Other repeats draw other rows, if there are enough."""
+    """Return random rows of each split, `SIZES` at most. Another `repeat` gives other rows, if there are enough."""
     read = SETS[name].read if name in SETS else csv_files(name)
     return dict(zip(PARTS, drawn(read(data), SIZES, repeat), strict=True))
 
@@ -208,7 +208,7 @@ def _in_short(cause: Cause, planted: set[int]) -> dict[str, Any]:
 
 
 def table(lines: Sequence[Mapping[str, Any]]) -> str:
-    """Return for each fault how often it is named first, first or second, and at all; and other first causes."""
+    """Return a table: how often each fault is named first, in the first two, and at all; and other first causes."""
     rows = []
     for minutes in sorted({line["minutes"] for line in lines}):
         for fault in FAULTS.values():

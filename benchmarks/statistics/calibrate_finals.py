@@ -30,44 +30,47 @@ from reports.statistics.power import pooled_spread
 from reports.statistics.sample import Array, Sample
 
 PLANTED = 3.0
-"""The planted gain, in spreads of one seed."""
+"""The true gain that is given to good recipes, as a multiple of the spread between seeds."""
 SEED = 6
-"""Seed of the made-up searches. The rules were chosen on searches of other seeds."""
+"""Seed of the made-up searches. The rules of reports were chosen on searches of other seeds."""
 BASE = 0
 """The number of the base; explored recipes are numbered from 1."""
 
 
 @dataclass(frozen=True)
 class SearchKind:
-    """A kind of search, in points. `spreads` are those of one seed, cycled over the explored recipes."""
+    """A kind of made-up search, in points of score. `spreads`: standard deviations of scores over seeds, used in turn
+    for all explored recipes."""
 
     name: str
     good: int = 0
-    """Number of explored recipes that are truly better."""
+    """Number of explored recipes that are truly better than the base."""
     gain: float | None = None
-    """Their true gain; None: PLANTED times the spread pooled over them and the base."""
+    """True gain of these better recipes. None: PLANTED times the spread pooled over them and the base."""
     base_spread: float = 1.0
     spreads: tuple[float, ...] = (1.0,)
     correlation: float = 0.95
-    """The correlation of a seed's development and test score."""
+    """Correlation, over seeds, of a recipe's development and test scores."""
     items: int = 300
     items_error: float = 0.3
-    """Standard deviation of a gain by the choice of test items."""
+    """Standard error of a gain that is due to the choice of test items."""
     shared_items: bool = False
-    """Whether development scores are made from the test items."""
+    """Whether development scores are made from the test items, so that these are not fresh."""
     heavy: bool = False
     """Whether seeds move scores by Student's t with 4 degrees of freedom."""
     collapses: float = 0.0
-    """Probability that a seed of a recipe, not of the base, scores at chance. Such a seed does not change the truth."""
+    """Probability that a seed of a recipe, not of the base, scores at chance. True scores do not include such seeds."""
     encoder: float | None = None
     """True score of the untrained encoder minus the base's; None if it is not scored."""
     recipes: int = 14
     finalists: int = 1
     seeds: int = 5
     lenders: int = 0
-    """Number of recipes, chosen by no score, that ran under two seeds each; the base is the first."""
+    """Number of recipes, not chosen by scores, that run under two seeds each, so that the spread can be estimated. The
+    base is the first of them."""
     looks: int = 1
-    """Most looks: as long as nothing is shown, the same number of seeds is run again and judged."""
+    """Largest number of looks. A look judges all finals so far. While no gain is shown, as many seeds again are run,
+    and another look follows."""
 
 
 def _kinds() -> Iterator[SearchKind]:
@@ -117,17 +120,18 @@ KINDS = {kind.name: kind for kind in _kinds()}
 
 ANSWERS: tuple[Answer, ...] = ("use", "keep the base", "keep the encoder", "nothing yet")
 SCHEMES = ((0, 2), (1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (2, 4), (1, 8), (2, 5), (3, 5), (2, 8))
-"""Numbers of finalists, and of seeds of each."""
+"""Pairs of a number of finalists and a number of seeds of each finalist."""
 GAINS = (1.0, 2.0, 3.0)
 QUERIES = SearchKind("", base_spread=0.5, spreads=(0.5,), items_error=1.0)
-"""A test of some 1,000 queries. With five seeds each, a gain has an error of `ITEMS_ERROR`."""
+"""A kind of search whose test has some 1,000 queries. With five seeds each, a gain has an error of `ITEMS_ERROR`."""
 NULLS = (
     QUERIES,
     replace(QUERIES, items_error=0.05),
     replace(QUERIES, items_error=0.05, base_spread=0.05),
     replace(QUERIES, items_error=0.05, spreads=(0.05,)),
 )
-"""Recipes that equal the base, and are as noisy, ten times as noisy, or ten times quieter."""
+"""Kinds of searches in which no recipe is better than the base. Recipes are as noisy as the base, ten times as noisy,
+or a tenth as noisy."""
 
 
 Scored = tuple[float, float, Array]
@@ -137,7 +141,7 @@ Scored = tuple[float, float, Array]
 class MadeUp:
     """Recipes with true gains over the base, which can be trained under any number of seeds.
 
-    Scores are sums of normal errors: of the seed, of the items for a recipe, of the items for one of its seeds.
+    A score is the true gain plus normal errors: of the seed, of the items for a recipe, and for one of its seeds.
     """
 
     def __init__(self, kind: SearchKind, random: np.random.Generator) -> None:
@@ -165,7 +169,8 @@ class MadeUp:
 
 
 def planted(spreads: Array, kind: SearchKind, random: np.random.Generator) -> Array:
-    """Return true gains over the base, (1 + recipes,), from the spreads of the base and the recipes."""
+    """Return true gains over the base, (1 + recipes,): those of `kind.good` random recipes are larger than 0.
+    `spreads`: of the base and the recipes."""
     gains = np.zeros(1 + kind.recipes)
     places = random.choice(np.arange(1, 1 + kind.recipes), kind.good, replace=False)
     pooled = math.sqrt(float(np.mean(spreads[[BASE, *places]] ** 2)))
@@ -175,19 +180,19 @@ def planted(spreads: Array, kind: SearchKind, random: np.random.Generator) -> Ar
 
 @dataclass
 class AnswerRates:
-    """Rates of answers over the searches of one kind."""
+    """Rates over the searches of one kind: how often the statement at each field is true."""
 
     wrong: Rate = field(default_factory=Rate)
     """The answer is to use the picked finalist, which is no better than the base or the untrained encoder; or to keep
     the base, which is no better than the encoder."""
     covered: Rate = field(default_factory=Rate)
-    """The picked finalist's true gain over the base is inside its interval at a first look."""
+    """The picked finalist's true gain over the base is inside its interval at the first look (judgement)."""
     all_covered: Rate = field(default_factory=Rate)
     """The true gains of all finalists are inside their intervals at once."""
     named: Rate = field(default_factory=Rate)
-    """The picked recipe is the best, or as good."""
+    """The picked recipe is truly the best, or as good as the best."""
     shown: Rate = field(default_factory=Rate)
-    """The picked recipe is the best, or as good, and the answer is to use it."""
+    """The picked recipe is truly the best, or as good as the best, and the answer is to use it."""
     control: Rate = field(default_factory=Rate)
     answers: dict[Answer, Rate] = field(default_factory=lambda: {answer: Rate() for answer in ANSWERS})
 
@@ -234,12 +239,12 @@ def search(world: MadeUp, kind: SearchKind, rates: AnswerRates) -> Judgement:
 
 
 def _sample(world: MadeUp, recipe: int, seeds: int) -> tuple[Sample, float]:
-    """Return test scores under fresh seeds, and the mean of development scores."""
+    """Train the recipe under new seeds. Return a sample of test scores, and the mean of development scores."""
     return _of_seeds([world.train(recipe) for _ in range(seeds)])
 
 
 def _of_seeds(ran: Sequence[Scored]) -> tuple[Sample, float]:
-    """Return the sample and mean of these trainings, without those that collapsed."""
+    """Return a sample of test scores, and the mean development score, of the trainings that did not collapse."""
     fell = collapsed([test for _, test, _ in ran], -CHANCE)
     sound = [seed for seed, out in zip(ran, fell, strict=True) if not out]
     developments, tests, effects = zip(*sound, strict=True)
@@ -256,7 +261,7 @@ def _control(finalists: Sequence[Sample], picked: int, base: Sample) -> bool:
 
 
 def calibrate(kind: SearchKind, searches: int) -> AnswerRates:
-    """Run the searches of one kind. Deterministic."""
+    """Run made-up searches of one kind, and return their rates. Deterministic."""
     rates = AnswerRates()
     for number in range(searches):
         search(MadeUp(kind, np.random.default_rng([SEED, number])), kind, rates)
@@ -264,8 +269,8 @@ def calibrate(kind: SearchKind, searches: int) -> AnswerRates:
 
 
 def scheme(finalists: int, seeds: int, searches: int) -> tuple[float, list[float]]:
-    """Return how often the worst of the NULLS is wrong, and how often gains of GAINS points are shown, if all finalists
-    gain as much. Without a finalist the base has that gain over the untrained encoder."""
+    """Return the largest rate of wrong answers over the NULLS, and how often a true gain is shown, for each of GAINS in
+    points. All finalists have that gain. Without finalists the base has it, over the untrained encoder."""
     recipes = max(finalists, 1)
     sized = [replace(null, recipes=recipes, finalists=finalists, seeds=seeds) for null in NULLS]
     if not finalists:
@@ -280,13 +285,13 @@ def scheme(finalists: int, seeds: int, searches: int) -> tuple[float, list[float
 
 
 def row_of_table(name: str, rates: AnswerRates) -> str:
-    """Return a line of the table."""
+    """Return the line of the table for this kind of search."""
     answers = " / ".join(f"{100 * rate.value:.0f}" for rate in rates.answers.values())
     return row(name, rates.wrong, rates.covered, rates.all_covered, rates.named, rates.shown, answers, rates.control)
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Print the table."""
+    """Run the made-up searches and print the table of wrong and right answers."""
     parser = parser_of(__name__, __doc__)
     add_number(parser, "--searches", 1000, "of each kind")
     parser.add_argument("--only", choices=list(KINDS), help="one kind of search")

@@ -39,22 +39,22 @@ Figure = Literal["accuracy", "spearman"]
 ALPHA = 0.05
 FOLDS, MOST = 10, 10
 MARGIN = 6.0
-"""Points. A gain of exactly the margin must not be called equivalent."""
+"""In points. Recipes that differ by less are equivalent. A gain of exactly the margin must not be called equivalent."""
 SEED = 2
-"""Seed of the made-up studies. The methods were chosen on studies of other seeds, so these results were not tuned."""
+"""Seed of the made-up studies. The methods were chosen on studies of other seeds, so they are not tuned to these."""
 CHANCE = 50.0
-"""Score of a collapsed training."""
+"""Score, in points, of a collapsed training."""
 ITEMS_ERROR, QUIET = 0.85, 0.15
-"""Points: a gain's standard error over 1,000 items, and a small spread over seeds in comparison."""
+"""In points: a gain's standard error from 1,000 test items, and a spread over seeds that is small beside it."""
 UNLIKE = 0.1
-"""A recipe's own share of the variance over items; the share of each of its seeds is half as large."""
+"""Share of the variance over items that is a recipe's own. The share that is a seed's own is half as large."""
 LATER = 12
-"""Seeds for which power is predicted from the first seeds, before they are trained."""
+"""Number of seeds for which power is predicted from the first seeds, before further seeds are trained."""
 
 
 @dataclass(frozen=True)
 class StudyKind:
-    """A kind of study. Row 0 is the baseline; `truths`, `spreads` and `seeds` are per row, in points."""
+    """A kind of made-up study. Row 0 is the baseline. `truths` (true scores) and `spreads` over seeds are in points."""
 
     name: str
     truths: tuple[float, ...]
@@ -63,10 +63,10 @@ class StudyKind:
     items: int = 1000
     figure: Figure = "accuracy"
     common_share: float = 0.0
-    """Share of the variance over seeds by which a seed moves all rows alike."""
+    """Share of the variance over seeds that comes from changes which a seed makes to all rows alike."""
     folds: int | None = None
     collapses: float = 0.0
-    """Probability that a seed of a row, not of the baseline, scores at chance. The truth is without such seeds."""
+    """Probability that a seed of a row, not of the baseline, scores at chance. Truths do not include such seeds."""
     item_group_size: int = 1
     """Number of items that are drawn together: they share half of their easiness."""
 
@@ -111,12 +111,12 @@ KINDS = {kind.name: kind for kind in _kinds()}
 
 @dataclass
 class Rate:
-    """A rate of cases, with its Monte Carlo error over studies (cases of one study are correlated)."""
+    """The rate of true cases, with its Monte Carlo error over studies, as cases of one study are correlated."""
 
     shares: list[float] = field(default_factory=list)
 
     def add(self, cases: Sequence[bool | float]) -> None:
-        """Add the cases of one study."""
+        """Add the cases of one study: whether something holds, or its probability."""
         if len(cases):
             self.shares.append(float(np.mean(cases)))
 
@@ -136,10 +136,11 @@ class Rate:
 
 @dataclass
 class VerdictRates:
-    """Rates of judgements over studies of one kind."""
+    """Rates over the studies of one kind: how often the statement at each field is true, or the mean of a
+    probability."""
 
     covered: Rate = field(default_factory=Rate)
-    """Gains over the baseline that are inside their 95 % intervals."""
+    """True gains over the baseline that are inside their 95 % intervals."""
     false_verdicts: Rate = field(default_factory=Rate)
     """Reports with any false verdict on a row."""
     best_kept: Rate = field(default_factory=Rate)
@@ -147,26 +148,26 @@ class VerdictRates:
     equal: Rate = field(default_factory=Rate)
     """True gains as large as the margin that are called equivalent."""
     predicted: Rate = field(default_factory=Rate)
-    """Predicted power for the one planted effect, with LATER seeds."""
+    """Predicted power to detect the one true gain, with LATER seeds."""
     detected: Rate = field(default_factory=Rate)
     large: Rate = field(default_factory=Rate)
-    """Power for gains of three times the larger of both spreads between seeds, with Holm over the report."""
+    """Power for gains of three times the larger of both spreads over seeds, with Holm's correction over the report."""
     large_at_first: Rate = field(default_factory=Rate)
-    """As `large`, with the level of a first look at a study."""
+    """The same as `large`, at the lower significance level of the first of several looks (judgements) at a study."""
     paired: Rate = field(default_factory=Rate)
     control: Rate = field(default_factory=Rate)
-    """The control's false verdicts."""
+    """Reports with any false verdict by the control, a t test."""
 
 
 @dataclass(frozen=True)
 class RepeatedLooks:
-    """Rates if a study is looked at after each seed from `first` to 10, and stopped at the first verdict."""
+    """Rates of false verdicts if a study is judged (a look) after each seed from `first` to 10, until a verdict."""
 
     first: int
     shared: Rate = field(default_factory=Rate)
-    """Reports with any verdict at any look, each look with its share of the level."""
+    """Studies with any verdict at any look, where each look has its share of the significance level."""
     whole: Rate = field(default_factory=Rate)
-    """The control: each look with the whole level."""
+    """The control: the same, where each look has the whole significance level."""
 
     def __str__(self) -> str:
         return row(f"after each of {self.first} to {MOST} seeds", self.shared, self.whole)
@@ -187,7 +188,7 @@ def look_again(first: int, studies: int) -> RepeatedLooks:
 
 
 def row_of_table(name: str, rates: VerdictRates) -> str:
-    """Return a line of the table; numbers that a kind does not measure are a dash."""
+    """Return the line of the table for this kind of study. Numbers that the kind does not measure are dashes."""
     power = f"{rates.predicted}, {rates.detected}" if rates.detected.shares else "-"
     large = f"{rates.large}, {rates.large_at_first}"
     sets = rates.best_kept, rates.ranks_kept, rates.equal
@@ -195,7 +196,7 @@ def row_of_table(name: str, rates: VerdictRates) -> str:
 
 
 def calibrate(kind: StudyKind, studies: int) -> VerdictRates:
-    """Judge made-up studies of one kind. Deterministic."""
+    """Judge made-up studies of one kind, and return the rates. Deterministic."""
     rates = VerdictRates()
     for number in range(studies):
         _judge(kind, MadeUpStudy(kind, np.random.default_rng([SEED, number, len(kind.name)])), rates)
@@ -226,7 +227,7 @@ def _judge(kind: StudyKind, study: MadeUpStudy, rates: VerdictRates) -> None:
 
 
 def _chance(gains: list[Comparison], place: int, kind: StudyKind) -> float:
-    """Return Holm's p of this row with a gain larger by three times the seeds' spread; 1 if that is not above 0."""
+    """Return Holm's p value of a row if its gain were larger by 3 spreads over seeds; 1 if that gain is not above 0."""
     gain, lead = gains[place], gains[place].gain + 3 * max(kind.spreads[0], kind.spreads[place + 1])
     if gain.error is None or lead <= 0:
         return 1.0
@@ -237,7 +238,7 @@ def _chance(gains: list[Comparison], place: int, kind: StudyKind) -> float:
 def _foretell(
     kind: StudyKind, study: MadeUpStudy, samples: list[Sample], gains: list[Comparison], rates: VerdictRates
 ) -> None:
-    """Compare the predicted power for the one planted effect under more seeds with the result of these seeds."""
+    """Add to `rates` the predicted power for the one true gain with more seeds, and whether these seeds show it."""
     best = int(np.argmax(kind.truths))
     effect, alpha = kind.truths[best] - kind.truths[0], ALPHA / (len(samples) - 1)
     paired = gains[best - 1].paired
@@ -249,7 +250,7 @@ def _foretell(
 
 
 def _gains(samples: list[Sample]) -> list[Comparison]:
-    """Return the gain of every row over the baseline, paired by seed if that pays, as in reports."""
+    """Return the comparison of every row with the baseline, paired by seed where reports would pair."""
     baseline, rows = samples[0], samples[1:]
     paired = pair_by_seed(baseline, rows)
     common = common_spread(samples)
@@ -262,7 +263,7 @@ def covers(gain: Comparison, truth: float) -> bool:
 
 
 def _verdicts(gains: list[Comparison]) -> list[int]:
-    """Return 1 above, -1 below, 0 undecided, by Holm over the report."""
+    """Return each row's verdict after Holm's correction: 1 above the baseline, -1 below, 0 not shown."""
     adjusted = holm([gain.p for gain in gains])
     return [
         int(math.copysign(1, gain.gain)) if p is not None and p <= ALPHA else 0
@@ -271,7 +272,7 @@ def _verdicts(gains: list[Comparison]) -> list[int]:
 
 
 def _control_verdicts(samples: list[Sample]) -> list[int]:
-    """Return the control's verdicts: one spread for all rows, no test items, Bonferroni."""
+    """Return the control's verdicts: a t test with one spread for all rows, no test items, Bonferroni's correction."""
     spread, rows = pooled_spread(samples), samples[1:]
     assert spread is not None
     bar = float(stdtrit(spread.freedom, 1 - ALPHA / (2 * len(rows)))) * spread.std
@@ -287,7 +288,7 @@ def _any_false(verdicts: list[int], truths: Array) -> bool:
 
 
 class MadeUpStudy:
-    """One made-up study, which can be extended by seeds on the same test items."""
+    """One made-up study, which can be extended by further seeds on the same test items."""
 
     def __init__(self, kind: StudyKind, random: np.random.Generator) -> None:
         self.kind, self.random = kind, random
@@ -308,7 +309,7 @@ class MadeUpStudy:
         return math.sqrt(0.5) * (own + np.repeat(self.random.standard_normal(items // size), size))
 
     def samples(self, seeds: Sequence[int]) -> list[Sample]:
-        """Return a sample of every row with seeds, of that many seeds. Seeds drawn before are kept."""
+        """Return a sample of every row with seeds. `seeds`: number per row. Scores of earlier calls are kept."""
         samples = []
         for place, count in enumerate(seeds):
             if not count:
@@ -369,7 +370,7 @@ def _spearman(cosines: Array, gold: Array) -> float:
 
 @functools.cache
 def _slopes() -> tuple[Array, Array]:
-    """Return Spearman's correlations with the graded scores in the population, and their slopes, (grid,) each."""
+    """Return Spearman's correlations with graded scores in an infinite population, and their slopes, each (grid,)."""
     gold = ndtri((np.arange(20_000) + 0.5) / 20_000)
     grades = rankdata(_graded(gold)) / len(gold) - 0.5
     slopes = np.linspace(0, 0.999, 400)
@@ -390,7 +391,7 @@ def _shared_training(kind: StudyKind) -> float:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Print the table."""
+    """Judge the made-up studies and print the table of error rates."""
     parser = parser_of(__name__, __doc__)
     add_number(parser, "--studies", 1000, "made-up studies of each kind")
     parser.add_argument("--only", choices=list(KINDS), help="one kind of study")

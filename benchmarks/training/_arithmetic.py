@@ -12,8 +12,8 @@ TOKENS = 4096
 
 
 def machine_rate(config: Any, precision: Any) -> float:
-    """Return the floating-point operations per second of a feed-forward layer's product on 4096 tokens. `config`: a
-    transformers model's configuration; `precision`: a torch dtype."""
+    """Return the floating-point operations per second of this machine, in the matrix product of a feed-forward layer on
+    4096 tokens. `config`: a transformers model's configuration; `precision`: a torch dtype."""
     import torch
 
     from trainables.encoders.linear import use_wide_linear

@@ -1,7 +1,7 @@
-"""A training of each side of `training.py`: ours as in a trial, and sentence-transformers' trainer.
+"""The trainings that `training.py` compares, its sides: ours as in a trial, and sentence-transformers' trainer.
 
-Each side is a process of its own (`side`), which trains once. The sides take turns of some steps, so that other work on
-the machine affects all alike.
+Each side is a process of its own (`side`), which trains once. The sides take turns, some steps each, so that other work
+on the machine affects all sides alike.
 """
 
 from __future__ import annotations
@@ -39,11 +39,12 @@ WORK: dict[str, dict[str, Any]] = {
     },
     "SCL rows": {"objective.name": "scl"},
 }
-"""The trained settings, as recipe keys. Rows are in corpus order. The guide is the untrained encoder. It embeds a batch
-within its step, as in a first epoch. Later epochs, for which ours caches its embeddings, are not measured."""
+"""Settings of the compared trainings, as recipe keys. Rows are in corpus order. The guide is the untrained encoder. It
+embeds each batch within its step, as in a first epoch. Later epochs, for which our training caches the guide's
+embeddings, are not measured."""
 SIDES = ("ours", "default", "best")
-"""Ours; sentence-transformers with its defaults; and with batches of rows of similar length and without gradient norm.
-Its trainer ignores transformers' `group_by_length`, so a batch sampler groups the rows."""
+"""Our training; sentence-transformers by default; and at its fastest, with batches of rows of similar length and no
+gradient norm. Its trainer ignores transformers' `group_by_length`, so a batch sampler groups the rows."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,8 @@ class Turns:
         return self.warm_up + self.count * self.steps
 
     def after(self, step: int) -> None:
-        """Handle the end of a step, counted from 1. At the end of the warm-up and of each turn, send the seconds and
-        wait for an answer."""
+        """Handle the end of a step, counted from 1. At the end of the warm-up and of each turn, send its seconds to the
+        parent process and wait for an answer."""
         if self.warm_up <= step <= self.last and (step - self.warm_up) % self.steps == 0:
             self.wire.send(time.perf_counter() - self.began)
             self.wire.recv()
@@ -116,7 +117,7 @@ def take_turns(
 
 
 def side(name: str, recipe: dict[str, Any], threads: int, turns: Turns) -> None:
-    """Train; at the end, send a `TrainedStep` for each step, and the process's peak memory in bytes."""
+    """Train as one side. At the end, send a `TrainedStep` for each step, and the process's peak memory in bytes."""
     os.environ["OMP_NUM_THREADS"] = str(threads)
     import torch
 
@@ -154,7 +155,7 @@ def _our_step(encoder: Any, batch: Any, triples: bool) -> TrainedStep:
 
 
 def _theirs(best: bool, recipe: Recipe, turns: Turns) -> list[TrainedStep]:
-    """Run sentence-transformers' trainer over the same batches of rows, with its own loss if it has one."""
+    """Run sentence-transformers' trainer over the same batches of rows, with its own loss where it has such a loss."""
     from datasets import Dataset
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.losses import GISTEmbedLoss, MultipleNegativesRankingLoss

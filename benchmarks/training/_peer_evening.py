@@ -3,7 +3,7 @@
     python -m benchmarks.training._peer_evening REQUEST
 
 The request is JSON: the files, the encoder's folder and the minutes. The last line of output is JSON: the number of
-recipes, the best score on the dev part, and that model's score on the test part. The best model is not trained again.
+recipes, the best score on the dev split, and that model's score on the test split. The best model is not trained again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sentence_transformers.sentence_transformer.evaluation import InformationRet
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
 ENDLESS = 10_000
-"""More recipes than there is time for."""
+"""Limit on the number of recipes. It is higher than the time allows, so that only the time ends the search."""
 
 
 def main() -> None:
@@ -102,7 +102,7 @@ def read(file: str) -> pd.DataFrame:
 
 
 def evaluator(pairs: pd.DataFrame, name: str) -> InformationRetrievalEvaluator:
-    """Return an evaluator: each first text searches for its second text among all second texts of the part."""
+    """Return an evaluator: each first text searches for its second text among all second texts of the split."""
     queries, answers = (pairs[column].tolist() for column in pairs.columns[:2])
     numbers = {text: str(number) for number, text in enumerate(dict.fromkeys(answers))}
     relevant: dict[str, set[str]] = {}

@@ -2,11 +2,11 @@
 
     python -m benchmarks evening --train pairs.csv --dev dev.csv --test test.csv --encoder FOLDER --minutes 30
 
-The files have two columns, such as question and answer. The peer tries recipes as its page on hyperparameter search
-shows (Optuna over epochs 1 to 2, batches of 32 to 128, warm-up, learning rate 1e-6 to 1e-4; the loss MNRL). It runs
-whole trainings, one after another on all processors, and keeps the model with the best development score. The peer's
-minutes are of its search alone, ours of the whole process. Scores are nDCG@10 in %: each first text searches for its
-second text among those of the part. Run nothing else at the same time.
+The files have two columns, such as question and answer. The peer, sentence-transformers' search, tries recipes as its
+page on hyperparameter search shows (Optuna over epochs 1 to 2, batches of 32 to 128, warm-up, learning rate 1e-6 to
+1e-4; the loss MNRL). It runs whole trainings, one after another on all processors, and keeps the model with the best
+development score. The peer's minutes are of its search alone, ours of the whole process. Scores are nDCG@10 in %: each
+first text searches for its second text among the second texts of the split. Run nothing else at the same time.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ OURS, PEER = "ours", "sentence_transformers"
 
 @dataclass(frozen=True)
 class Evening:
-    """Results of one side. Scores in %."""
+    """Results of our study, or of the peer's search, after the same minutes. Scores are in %."""
 
     side: str
     minutes: float
     recipes: int
-    """Number of tried recipes, on any part of the data."""
+    """Number of tried recipes, whether on a part or all of the data."""
     dev: float | None
     """Best development score of a training on all of the data."""
     test: float | None
-    """Test score of the model that the side recommends."""
+    """Test score of the recommended model."""
     untrained: float | None
-    """Test score of the untrained encoder, by the side's own evaluation."""
+    """Test score of the untrained encoder, by the search's own evaluation."""
     chosen: str
     """The recommended recipe, in words or settings."""
     until_peer: float | None = None
@@ -50,7 +50,7 @@ class Evening:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run each side once, and print a markdown table."""
+    """Run our study and the peer's search once each, and print a markdown table."""
     parser = parser_of(__name__, __doc__)
     for name, meaning in (("train", "pairs to train on"), ("dev", "pairs to choose by"), ("test", "pairs that judge")):
         parser.add_argument(f"--{name}", required=True, help=f"{meaning} (CSV, two columns)")
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def of_peer(line: Mapping[str, Any]) -> Evening:
-    """Return the results in the peer's last line."""
+    """Return the peer's results. `line`: the JSON in the last line of its output."""
     settings = ", ".join(f"{name} {number:.3g}" for name, number in line["recipe"].items())
     return Evening(
         PEER, line["minutes"], line["recipes"], line["dev"], line["test"], line["untrained"], settings, line["until"]
@@ -82,7 +82,7 @@ def of_peer(line: Mapping[str, Any]) -> Evening:
 
 
 def of_study(folder: Path, began: float, ended: float, goal: float | None) -> Evening:
-    """Return the results in our study's folder. Times are seconds since 1970; `goal` is a development score."""
+    """Return the results in our study's folder. Times are seconds since 1970; `goal` is the peer's best dev score."""
     from reports.facts.answer import Answer
     from reports.facts.results import Results
     from reports.ledger.finals import PART_SEED
@@ -108,7 +108,7 @@ def of_study(folder: Path, began: float, ended: float, goal: float | None) -> Ev
 
 
 def table(evenings: Sequence[Evening], minutes: float) -> str:
-    """Return a table with a line for each side."""
+    """Return a markdown table with a line for each search."""
     numbers = ("minutes", "recipes", "best dev", "test of its choice", "untrained", "minutes to the peer's dev")
     rows = []
     for side in evenings:

@@ -1,11 +1,11 @@
 """Training steps in a steady state: ours against sentence-transformers' trainer, and against the machine's own rate.
 
 Each side is a process of its own with the same batches of sentences, the same loss and precision, and its own defaults.
-"best" is sentence-transformers with its fastest settings. Each side trains once. After its warm-up the sides take turns
-of some steps; a ratio is taken within a turn. Ratios are of the tokens of the data: a text in several rows counts each
-time, however often a side encodes it. The machine's rate is that of a matrix product of the encoder's shape, measured
-in each turn. A side's arithmetic is that of the real tokens that it encodes, forward and backward, so padding and all
-other work lower its share.
+The side "best" is sentence-transformers with its fastest settings. Each side trains once. After its warm-up the sides
+take turns of some steps; a ratio is taken within a turn. Ratios are of the tokens of the data: a text in several rows
+counts each time, however often a side encodes it. The machine's rate is that of a matrix product of the encoder's
+shape, measured in each turn. A side's arithmetic is that of the real tokens that it encodes, forward and backward, so
+padding and all other work lower its share.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from trainables.recipe import SCENES, Recipe
 from trainables.trial.data_requests import sampler_request
 
 TARGETS = {"MNRL triples": 2.8, "SCL rows": 4.5}
-"""Target speeds as multiples of sentence-transformers with its defaults."""
+"""Target speeds of our training, as multiples of the speed of sentence-transformers with its defaults."""
 SHARES = {"fp32": 0.8, "bf16": 0.5}
-"""Target shares of the machine's rate."""
+"""Target shares of the machine's rate that our training should reach, by precision."""
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Measure, and print a markdown table."""
+    """Measure all trainings, and print a markdown table."""
     options = _parser().parse_args(arguments)
     cores = sorted(os.sched_getaffinity(0))
     if max(options.threads) > len(cores):
@@ -82,7 +82,7 @@ def _recipe(encoder: str, options: argparse.Namespace, precision: str, name: str
 def _measured(
     recipe: Recipe, options: argparse.Namespace, threads: int, config: Any
 ) -> dict[str, list[dict[str, float]]]:
-    """Return numbers by side and turn."""
+    """Return the measured numbers of each turn (`turn_numbers`), by side."""
     import torch
 
     precision = torch.bfloat16 if recipe.optimisation.precision == "bf16" else torch.float32
@@ -99,7 +99,7 @@ def _measured(
 
 
 def turn_numbers(steps: Sequence[TrainedStep], seconds: float, rate: float, config: Any) -> dict[str, float]:
-    """Return the numbers of one side's turn; `rate` is the machine's, in operations a second."""
+    """Return the numbers of one side's turn; `rate` is the machine's rate in operations a second."""
     encoded = [length for step in steps for length in step.encoded]
     return {
         "units": sum(step.units for step in steps) / seconds,
@@ -110,8 +110,8 @@ def turn_numbers(steps: Sequence[TrainedStep], seconds: float, rate: float, conf
 
 
 def table(sides: dict[str, list[dict[str, float]]], goal: float | None, share: float) -> dict[str, list[str]]:
-    """Return the cells of each side's line. `goal` is the target ratio, if any, `share` the target share of the
-    machine's rate."""
+    """Return the cells of the table's line of each side, by side. `goal` is the target ratio, if any, `share` the
+    target share of the machine's rate."""
     lines = {}
     for name, turns in sides.items():
         number = {key: [turn[key] for turn in turns] for key in turns[0]}

@@ -16,7 +16,7 @@ BASELINE = "SBERT-base"
 UNTRAINED = "BERT-base (first-last avg.)"
 
 TABLE_2, TABLE_3 = tuple(_FIGURES["2"]), tuple(_FIGURES["3"])
-"""The models of Table 2 and of Table 3, in the paper's order."""
+"""The names of the models in Table 2 and in Table 3, in the paper's order."""
 _PUBLISHED = by_label(_FIGURES, {number: same(_FIGURES[number]) for number in ("2", "3", "A1")})
 
 # Table 1.

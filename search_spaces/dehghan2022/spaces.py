@@ -102,7 +102,8 @@ _MAIN_CLAIMS = (
 )
 
 _NO_GAIN = 0.2
-"""Margin in points. Gains that the paper calls working well begin at 0.29; it ignores gains of 0.13 and 0.14."""
+"""Margin, in points, of claims that there is no gain. Gains that the paper calls working well begin at 0.29; it ignores
+gains of 0.13 and 0.14."""
 _AUGMENTATION_CLAIMS = (
     Claim(
         "None of the augmentations outperforms the None option (average).",

@@ -1,4 +1,4 @@
-"""The averages of 18 downstream and 10 probing tasks, and the mean of the two, on test and on development parts."""
+"""The averages of 18 downstream and 10 probing tasks, and the mean of the two, on test and on development splits."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Figures 2, 3 and S1 as grids of rows.
 
-The paper prints these results as pictures only. So the published figures here are from the text, and the default
-model's figure is from Table S6. Every grid has three tables and pictures with the same rows: SentEval's averages, which
+The paper prints these results as pictures only. So the published numbers here are from the text, and the default
+model's number is from Table S6. Every grid has three tables and pictures with the same rows: SentEval's averages, which
 the paper plots, and the STS tasks and the classification tasks alone, which do not need the probing, caption and SNLI
 data.
 """
@@ -44,7 +44,7 @@ def _row(label: str, size: str, overrides: Overrides, published: Mapping[str, Ma
 
 
 def _default(figure: str, size: str) -> dict[str, dict[str, float]]:
-    """Return a grid's only printed figure: Table S6 has the development score of the paper's default model."""
+    """Return a grid's only published number (Table S6): the development score of the paper's default model."""
     model = {"small": SMALL, "base": BASE}[size]
     return {f"F{figure}": {"Downstream": FIGURES["S6"][model]["Downstream"]}}
 

@@ -1,4 +1,4 @@
-"""Tables 1, S3, S4 and S6: DeCLUTR and the models it is compared with. Table S6 has development scores."""
+"""Tables 1, S3, S4 and S6: DeCLUTR and the models that the paper compares it with. Table S6 has development scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables S1 and S5, pretrained transformers as sentence encoders: development scores."""
+"""Tables S1 and S5, pretrained transformers as sentence encoders: their development scores."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ HUB = {
 }
 
 LARGER_MODEL: Overrides = {"encoder.kind": "transformer", "encoder.name": HUB["RoBERTa-base"]}
-"""Settings that make a DeCLUTR-base of a DeCLUTR-small."""
+"""Settings that turn the base recipe, DeCLUTR-small, into DeCLUTR-base."""
 NOTES = {
     "GloVe": "averaged word vectors without training (the paper's are glove.840B.300d); needs --word-vectors",
     "fastText": "averaged word vectors without training (the paper's are crawl-300d-2M); needs a file of its own by "
@@ -67,7 +67,7 @@ NOTES = {
 def row_of(
     label: str, overrides: Overrides, published: Mapping[str, Mapping[str, float]], model: str | None = None
 ) -> Row:
-    """Return a row with the printed size of its model. `model` defaults to the model in the label."""
+    """Return a row, with its model's published size as a note. `model`: the model's name; by default the label."""
     parameters, dim = SIZES[model or label]
     size = f"{parameters} parameters, " if parameters else ""
     note = f"{NOTES[label]}; " if label in NOTES else ""

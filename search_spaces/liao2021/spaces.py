@@ -1,4 +1,4 @@
-"""Four spaces: everything, and each of the paper's ablations. The base recipe is section 4.2."""
+"""Four spaces: one with all rows of the paper, and one for each of its ablations. The base recipe is section 4.2."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _NOTES = {
 _MINUTES = {_BASELINE: 20.0, "allpalln-lambda0.3-SCL": 36.0}
 
 _MODELS = tuple(_FIGURES["2"])
-"""The models of Tables 2 and 3, in the paper's order."""
+"""The names of the models of Tables 2 and 3, in the paper's order."""
 _SCL_MODELS = tuple(label for label in _MODELS if label.endswith("-SCL"))
 
 _PUBLISHED = by_label(
@@ -379,7 +379,7 @@ _ABLATION = Space(
 
 
 def _part(name: str, title: str, labels: Iterable[str], numbers: tuple[str, ...], domains: tuple[Domain, ...]) -> Space:
-    """Return a part of the ablation: some rows and the baseline, tables by number, and the claims on them."""
+    """Return the space of an ablation: its rows and the baseline, its tables by number, and the claims on them."""
     subset = {_BASELINE, *labels}
     tables = tuple(
         dataclasses.replace(table, rows=tuple(pair for pair in table.rows if pair[1] in subset))

@@ -1,4 +1,4 @@
-"""Scores of released models of current losses, measured here, beside their printed scores and a plain training.
+"""Scores of released models of current losses, measured here, beside their published scores and a plain training.
 
 Published models are evaluated by their hub id at the paper's scale, or from a folder that `--evaluate` names.
 """

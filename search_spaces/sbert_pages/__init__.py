@@ -1,4 +1,4 @@
-"""Two pages of sentence-transformers with figures: distillation into fewer layers, and a search by Optuna.
+"""Two pages of sentence-transformers with published numbers: distillation into fewer layers, and a search by Optuna.
 
-`figures.csv` gives the address of each figure. Settings are from the scripts of the pages, where these set them.
+`figures.csv` gives the address of each number. Settings that the scripts of the pages set are taken from there.
 """

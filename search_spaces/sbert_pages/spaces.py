@@ -18,7 +18,7 @@ _PUBLISHED = by_label(_FIGURES, {"1": _LABELS, "2": same(_FIGURES["2"])})
 _TEACHER = "sentence-transformers/stsb-roberta-base"
 _BY_EXPERIENCE = "by experience"
 _TRAINER: Overrides = {"optimisation.epochs": 3, "optimisation.warmup": 0.0}
-"""The Trainer's defaults, where the page prints only batch size and learning rate."""
+"""Defaults of the Trainer, as the page prints only batch size and learning rate."""
 _SEARCHED: dict[str, Overrides] = {
     "the Trainer's defaults": {**_TRAINER, "optimisation.batch_size": 8, "optimisation.learning_rate": 5e-5},
     _BY_EXPERIENCE: _TRAINER,

@@ -12,7 +12,7 @@ from study.trial import Trial
 from trainables.errors import UserError
 
 PATIENCE_SECONDS = 60.0
-"""Seconds that the end of a study waits for one answer of a tracker."""
+"""At the end of a study, seconds to wait for one answer of a tracker."""
 
 
 class InBackground(Callback):

@@ -25,18 +25,19 @@ class Callback:
         resumes them."""
 
     def interrupted(self, trials: Sequence[Trial]) -> None:
-        """The workers of the trials died. Others resume the trials from their checkpoint, as soon as there is room."""
+        """The workers of the trials died. Other workers resume them from a checkpoint as soon as there is room."""
 
     def not_started(self, trials: Sequence[Trial], starts: int, reason: str) -> None:
         """A worker group for the trials failed to start, and another one is started. `starts`: failed starts since a
         trial of the study last began, took a step or ended well."""
 
     def step(self, trial: Trial, step: int, steps: int, scalars: Mapping[str, float]) -> None:
-        """Called about a hundred times in a training, and after its last step. `scalars` has `loss`, and if the trial
-        trains alone also `learning_rate`, `steps_per_second`, `tokens_per_second` and its objective's counts."""
+        """A step is done. Called about a hundred times in a training, and after the last step. `scalars` has `loss`,
+        and if the trial trains alone also `learning_rate`, `steps_per_second`, `tokens_per_second` and its objective's
+        counts."""
 
     def rung(self, trial: Trial, number: int, scores: Mapping[str, float]) -> None:
-        """Called at a rung, with the development score of each goal; of `sts` alone if the space has no goals."""
+        """The trial is at a rung, with a development score of each goal; of `sts` alone if the space has no goals."""
 
     def finished(self, trial: Trial, record: Record) -> None:
         """The trial's record is written, so it survives any crash. Stopped trials have a record too."""
@@ -45,7 +46,7 @@ class Callback:
         """The trial has no record, and is not tried again in this run."""
 
     def tick(self) -> None:
-        """Called several times a second."""
+        """Called several times a second, even if nothing happened."""
 
     def close(self) -> None:
-        """This run of the study is over, also if a user or an error ended it."""
+        """This run of the study is over. Called also if a user or an error ended it."""

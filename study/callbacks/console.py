@@ -1,7 +1,7 @@
 """The console of a running study: a line per ended trial, and the running trials.
 
-On a terminal the running trials are a block at the bottom, redrawn in place; in a notebook a block above the lines.
-Elsewhere they are printed in plain lines, at growing intervals.
+On a terminal the running trials are a block of lines at the bottom, which is updated in place; in a notebook the block
+is above the other lines. Elsewhere a plain line with all running trials is printed, at growing intervals.
 """
 
 from __future__ import annotations
@@ -33,17 +33,18 @@ from study.cli.terminal import printable, say
 from study.trial import Trial
 
 DRAWN_SECONDS = 0.5
-"""Fewest seconds between two drawings of the block."""
+"""Least number of seconds between two updates of the block of running trials."""
 DRAWN = 8
-"""Running trials that the block lists at most."""
+"""The block shows at most this many running trials."""
 TOLD_SECONDS = (20.0, 60.0)
-"""Seconds of plain lines after the study began, and again after its first trial began; then one line a minute."""
+"""Seconds after which plain lines are printed: after the study began, and again after its first trial began. From then
+on, one line a minute is printed."""
 FEW_TRIALS = 3
-"""Running trials that a plain line names at most."""
+"""A plain line names at most this many running trials."""
 LONGEST_NAME, SHORTEST_NAME = 40, 12
-"""Most columns of a name, and fewest in a narrow terminal, so that the text beside it fits."""
+"""Most characters of a trial's name, and fewest in a narrow terminal, so that the text beside the name fits."""
 BESIDE = 50
-"""Columns of seed, step and loss."""
+"""Number of characters for seed, step and loss, which are beside a trial's name."""
 BAR = 30
 
 
@@ -63,21 +64,21 @@ class Console(Callback):
         self.longest = max((cell_len(printable(planned.name)) for planned in state.waiting()), default=0)
         self.drawn = float("-inf")
         self.clock = state.began
-        """Start of the intervals of plain lines."""
+        """Time from which the intervals between plain lines are counted."""
         self.lines = 0
-        """Plain lines since then."""
+        """Number of plain lines printed since `clock`."""
         self.begun = False
         """Whether a trial has begun."""
         self.trained: dict[float, list[Record]] = {}
-        """Records by the trained share of the data, without the fresh seeds of the finals."""
+        """Records by the share of the data that they trained on, without those under the finals' fresh seeds."""
         self.judging = False
-        """Whether a trial of the finals has ended. From then on the best of the search is not shown."""
+        """Whether a trial of the finals has ended. From then on the best recipe of the search is not shown any more."""
         self.base: dict[float, str] = {}
-        """Hash of the base settings, by share."""
+        """Hash of the base settings' recipe, by the share of the data that it trains on."""
         self.of_encoder: list[Record] = []
-        """The record of the untrained encoder, which is the same for all shares."""
+        """The record of the untrained encoder, if there is one. It counts for every share of the data."""
         self.best: list[str] | None = []
-        """The best so far in words; None if it must be computed again."""
+        """The text on the best recipe so far; None if it must be computed again."""
         for record in state.ledger.sift()[0]:
             self._count(record)
 
@@ -146,7 +147,7 @@ class Console(Callback):
             self.screen.print(Text(text), soft_wrap=True)
 
     def _draw(self) -> None:
-        """Draw the running trials, the progress and a bar. On a terminal, cut lines to its width."""
+        """Show the running trials, the progress and a progress bar. On a terminal, cut lines to its width."""
         if self.cell is not None:
             self.cell.show(self._block(DRAWN), *self._bar())
         elif self.live is not None:
@@ -165,7 +166,7 @@ class Console(Callback):
         return [*lines, *self._failed_starts(), self._summary()]
 
     def _bar(self) -> tuple[int, int, str]:
-        """Return how many trials ended, of how many, and text such as `40 %  best so far: dev 61.20`."""
+        """Return the numbers of ended and of all trials, and a text such as `40 %  best so far: dev 61.20`."""
         ended, total = self.state.ended, max(self.state.total, self.state.ended, 1)
         return ended, total, "  ".join([f"{100 * ended // total:>3} %", *self._best_so_far()])
 
@@ -176,7 +177,7 @@ class Console(Callback):
         return self.best
 
     def _best_on(self, share: float) -> list[str]:
-        """Return words on the best recipe on that share of the data, by the means over seeds."""
+        """Return a text on the best recipe that trained on that share of the data, by mean scores over seeds."""
         plan, records = self.state.plan, in_study_order(self.trained[share], [self.base.get(share)])
         standings = RecordStandings(records, self.goals, plan.limits, len(plan.seeds) > 1)
         if not (ranked := standings.ranked()):
@@ -197,12 +198,12 @@ class Console(Callback):
 
     @property
     def _name_width(self) -> int:
-        """Columns of a name, the same in every line."""
+        """Number of characters for a trial's name, the same in every line of the block."""
         most = LONGEST_NAME if self.live is None else min(LONGEST_NAME, self.screen.width - BESIDE)
         return max(min(self.longest, most), min(self.longest, SHORTEST_NAME))
 
     def _plain(self) -> str:
-        """Return the whole block as one line."""
+        """Return the whole block of running trials as one line."""
         runs = [*self.state.running.values()]
         first = runs[:FEW_TRIALS]
         states = [f"{_named(run.trial, LONGEST_NAME, padded=False)} {', '.join(_state(run))}" for run in first]
@@ -252,7 +253,7 @@ class Console(Callback):
 
 
 def legend(goals: Sequence[Goal], shown: Sequence[tuple[str, str]]) -> str:
-    """Return an explanation of the words of `describe`."""
+    """Return an explanation of the names of scores that `describe` prints."""
     words = []
     for (name, _), goal in zip(in_words(goals, {}, {}), goals, strict=True):
         what = "the development score" if name == "dev" else "a cost" if goal.cost else "a development score"
@@ -288,20 +289,20 @@ def parts_of(record: Record) -> str:
 
 
 def passed(seconds: float) -> str:
-    """Return `40 s` or `1 min 48 s`; from an hour on as `duration`. Seconds make consecutive lines differ."""
+    """Return `40 s` or `1 min 48 s`; from an hour on as `duration` does. Seconds make consecutive lines differ."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if 100 <= seconds < 3600 else duration(seconds)
 
 
 def clock_time(seconds: float) -> str:
-    """Return the local time `seconds` from now: `14:32`, with the day if it is not today."""
+    """Return the local time `seconds` from now: such as `14:32`; with the day if that is not today."""
     today = datetime.datetime.now()
     then = today + datetime.timedelta(seconds=seconds)
     return then.strftime("%H:%M" if then.date() == today.date() else "%a %d %b %H:%M")
 
 
 def _line_after(lines: int) -> float:
-    """Return the seconds after which the next plain line is due."""
+    """Return after how many seconds the next plain line is due, if this many lines were printed."""
     later = lines - len(TOLD_SECONDS)
     return TOLD_SECONDS[lines] if later < 0 else TOLD_SECONDS[-1] + 60.0 * (later + 1)
 

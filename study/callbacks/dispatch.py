@@ -40,7 +40,7 @@ class Dispatch:
 
     @contextlib.contextmanager
     def _guarded(self, name: str) -> Iterator[None]:
-        """Catch all errors, also `sys.exit()`: a display never ends a study."""
+        """Catch all errors of a callback inside, even `sys.exit()`, because a display must never end a study."""
         try:
             yield
         except KeyboardInterrupt:

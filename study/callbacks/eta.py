@@ -1,8 +1,9 @@
 """Forecast of how long the rest of a study takes, with parallel trials of different lengths.
 
-The forecast uses the cost of ended trials, the step of each running trial, and a factor: seconds of a place per second
-of a trial. The factor is above 1 if places were empty between trials, and below 1 if a trial is scored while the next
-one trains in its place. The remaining trials are laid out on the places as a study would do it.
+The forecast uses the cost of ended trials, the step of each running trial, and a factor. A place is the room for one
+worker group, and the factor is the seconds of a place per second of a trial. It is above 1 if places were empty between
+trials, and below 1 if a trial is scored while the next one trains in its place. The remaining trials are assigned to
+places as a study would do it.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from study.search.outlook import Outlook
 from study.trial import cost_key
 
 TRAINING_SHARE = 0.5
-"""Share of training in a trial's time, as long as no record has it."""
+"""Share of training in a trial's time, assumed until a record shows it."""
 KNOWN_LATER = "known once a trial has made some steps"
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """How long the rest takes. Unknown numbers are None."""
+    """A forecast of how long the rest of a study takes. Unknown numbers are None."""
 
     seconds: float | None = None
     a_minute: float | None = None
-    """Trials that end in a minute while every place is busy."""
+    """Trials that end in a minute if every place is busy."""
     how: str = KNOWN_LATER
     """The source of the estimate, or why there is none."""
     ends: Mapping[str, float] = field(default_factory=dict)
@@ -51,16 +52,16 @@ class TrainingGroup:
 
     began: float
     members: int
-    """Number of its trials at the start."""
+    """Number of the group's trials at the start."""
     booked: float = 0.0
     """Seconds already counted for trials of the group that ended."""
     first: tuple[float, int] | None = None
-    """Time and number of the first reported step. The number is above 1 if a training was resumed."""
+    """Time and number of the first reported step. The number may be above 1, as after a resumed training."""
     last: tuple[float, int] | None = None
     steps: int = 0
     """Steps of the whole training; 0 until a step is reported."""
     scored: float = 0.0
-    """When the last trial of the group ended."""
+    """Time at which a trial of the group last ended; 0 if none has."""
 
     def stepped(self, now: float, step: int, steps: int) -> None:
         """Store a reported step."""
@@ -69,7 +70,7 @@ class TrainingGroup:
 
     @property
     def paced(self) -> bool:
-        """Return whether two different steps were reported. The time before the first step includes the start."""
+        """Return whether two different steps were reported. With only one, the pace includes the start."""
         return self.first is not None and self.last is not None and self.first[1] < self.last[1]
 
     def training_left(self, now: float) -> float | None:
@@ -80,13 +81,13 @@ class TrainingGroup:
         return max(0.0, self._pace() * (self.steps - step) - (now - at))
 
     def training(self) -> float:
-        """Return the seconds of the whole training. A step must have been reported."""
+        """Return the estimated seconds of the whole training. A step must have been reported."""
         assert self.last is not None
         at, step = self.last
         return at - self.began + self._pace() * (self.steps - step)
 
     def _pace(self) -> float:
-        """Return the seconds per step."""
+        """Return the seconds per training step."""
         assert self.first is not None
         assert self.last is not None
         (begin, before), (at, step) = self.first, self.last
@@ -97,10 +98,10 @@ class TimeLeft:
     """Estimates the rest of a study from its trials so far."""
 
     def __init__(self, records: Iterable[Record], at_once: int) -> None:
-        """`records`: of earlier runs."""
+        """`records`: records of earlier runs of the study. `at_once`: how many groups may run at the same time."""
         self.at_once = at_once
         self.peak = 0
-        """The most groups that ran at once. Worker groups start one by one, and there may be less room than hoped."""
+        """The most groups that ran at once. Worker groups start one by one, and perhaps not all `at_once` have room."""
         self.ended = 0
         self._earlier = [record for record in records if _cost(record, "seconds")]
         self._seconds: dict[str, list[float]] = {}  # of trials that ended, by recipe
@@ -110,21 +111,21 @@ class TimeLeft:
         self._at: float | None = None
 
     def know_hardware(self, hardware: str) -> None:
-        """Set the hardware of this run. Earlier records count only if measured on the same hardware."""
+        """Set the hardware of this run. Earlier records count only if they were measured on the same hardware."""
         for record in self._earlier:
             if record.hardware == hardware:
                 self._learn(record, _cost(record, "seconds"))
         self._earlier = []
 
     def pass_time(self, now: float, groups: int, queued: int) -> None:
-        """Add the time since the last call. `groups` ran and `queued` trials waited in it."""
+        """Add the time since the last call, in which `groups` groups ran and `queued` trials waited."""
         self.peak = max(self.peak, min(groups, self.at_once))
         if self._at is not None:
             self._held += (now - self._at) * min(self.peak, groups + queued)
         self._at = now
 
     def finished(self, record: Record, group: TrainingGroup | None, now: float) -> None:
-        """A trial of the group has a record."""
+        """Add a trial of the group that has a record."""
         wall = now - group.began if group else 0.0
         cost = _cost(record, "seconds") or wall / (group.members if group else 1)
         seconds = min(cost, wall) if group else cost  # of a resumed trial some seconds were spent in an earlier run
@@ -132,11 +133,11 @@ class TimeLeft:
         self._book(seconds, group, now)
 
     def failed(self, group: TrainingGroup, now: float) -> None:
-        """A trial of the group ended without a record."""
+        """Add a trial of the group that ended without a record."""
         self._book(max(0.0, now - group.began - group.booked) / group.members, group, now)
 
     def forecast(self, now: float, running: Sequence[tuple[TrainingGroup, str]], ahead: Outlook) -> Forecast:
-        """Return the forecast from the groups and cost keys of running trials, and the trials ahead."""
+        """Return the forecast. `running`: group and cost key of each running trial. `ahead`: the trials to come."""
         groups: dict[int, tuple[TrainingGroup, list[str]]] = {}
         for group, recipe in running:
             groups.setdefault(id(group), (group, []))[1].append(recipe)
@@ -201,19 +202,19 @@ class TimeLeft:
         return group.last is not None and (group.paced or recipe not in self._seconds)
 
     def _evaluation(self, group: TrainingGroup) -> float:
-        """Return the seconds to evaluate one trial."""
+        """Return the estimated seconds to evaluate one trial."""
         if self._evaluations:
             return fmean(self._evaluations)
         return group.training() / group.members * (1 - TRAINING_SHARE) / TRAINING_SHARE
 
     def _whole(self, group: TrainingGroup) -> float:
-        """Return the seconds of one trial of the group, from start to end."""
+        """Return the estimated seconds of one trial of the group, from start to end."""
         return group.training() / group.members + self._evaluation(group)
 
     def _left(
         self, group: TrainingGroup, recipes: Sequence[str], now: float, usual: Mapping[str, float], mean: float
     ) -> float:
-        """Return the seconds that the group's open trials still need."""
+        """Return the estimated seconds that the group's open trials still need."""
         training = group.training_left(now)
         if training is None or group.last is None or not any(self._tells(group, recipe) for recipe in recipes):
             return max(0.0, math.fsum(usual.get(recipe, mean) for recipe in recipes) - (now - group.began))
@@ -229,6 +230,6 @@ class TimeLeft:
 
 
 def _cost(record: Record, name: str) -> float:
-    """Return a number of the cost; 0 if it was not measured."""
+    """Return the number of that name in the record's cost; 0 if it was not measured."""
     value = record.cost.get(name)
     return float(value) if isinstance(value, int | float) else 0.0

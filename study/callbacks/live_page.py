@@ -16,7 +16,7 @@ from study.engine.cluster import inside_job
 def show_live(results: Path) -> Callable[[], None]:
     """Serve the page in a thread and print its address. Return a function that ends it.
 
-    If the page cannot be served, one sentence says so, and the study goes on without it.
+    If the page cannot be served, a message says so, and the study goes on without it.
     """
     try:
         server = listen(results)

@@ -18,15 +18,15 @@ from study.plan import Plan
 from study.trial import Trial
 
 EVERY_SECONDS = 5.0
-"""Seconds between sending points: one request per trial."""
+"""Seconds between two requests that send the buffered points of a trial."""
 TOGETHER = 100
-"""Parameters that a server accepts in one request; it accepts more metrics."""
+"""Number of parameters that a server accepts in one request. It accepts more metrics."""
 STATUSES = {"finished": "FINISHED", "failed": "FAILED"}
 """MLflow's names of statuses. Any other end is `KILLED`."""
 T = TypeVar("T")
 LOSS = "train/loss"
 TRIAL, REASON = "trial_id", "reason"
-"""Tags: the id by which a continued study finds the trial, and why the trial has no scores."""
+"""Names of tags: the id by which a continued study finds the trial's run, and why the trial has no scores."""
 
 
 def build(state: StudyState) -> Callback | None:

@@ -15,14 +15,14 @@ from typing import Any
 
 
 class NotebookCell:
-    """Shows a study in a cell: lines, and a bar with words beside it."""
+    """Shows a study in a notebook cell: lines, and a progress bar with a text beside it."""
 
     def __init__(self, display: Any) -> None:
         """`display` is the module `IPython.display`."""
         self._display, self._handle = display, None
 
     def show(self, lines: Sequence[str], done: int, of: int, words: str) -> None:
-        """Show the lines and the bar in place of the old ones. All text is escaped, since names may contain HTML."""
+        """Show the lines and the bar in place of the former ones. All text is escaped, since names may contain HTML."""
         block = "".join(f"{escape(line)}\n" for line in lines)
         bar = f'<progress value="{done}" max="{of}"></progress> {escape(words)}'
         content = self._display.HTML(f"<pre>{block}{bar}</pre>")
@@ -33,7 +33,7 @@ class NotebookCell:
 
 
 def notebook_cell() -> NotebookCell | None:
-    """Return the output if IPython runs this process as a notebook kernel; None elsewhere."""
+    """Return a new cell if IPython runs this process as a notebook kernel; None elsewhere."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if getattr(shell, "kernel", None) is None:
         return None

@@ -22,11 +22,11 @@ EVERY_SECONDS = 5.0
 SOON_SECONDS = 1.0
 """Seconds after which the file is written if there was an event."""
 LISTED = 200
-"""Queued trials that are listed by name."""
+"""At most this many queued trials are listed by name in the file."""
 
 
 class ProgressFile(Callback):
-    """Writes the file, and the losses of trials beside it."""
+    """Writes `progress.json`, and beside it the losses of trials."""
 
     def __init__(self, state: StudyState) -> None:
         self.state = state
@@ -52,7 +52,7 @@ class ProgressFile(Callback):
             self.write()
 
     def close(self) -> None:
-        """Write that this run of the study is over."""
+        """Write the file for the last time, with the information that this run of the study is over."""
         self.write(ended=True)
 
     def write(self, ended: bool = False) -> None:

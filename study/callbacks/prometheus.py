@@ -30,7 +30,7 @@ GAUGES = {
     "ses_crew_seconds": ("What worker groups have spent their time on, over the trials of this run", ("what",)),
     "ses_busy_share": ("Share of the worker groups' time in which they trained or encoded", ()),
 }
-"""Meaning of each metric, and its tags in addition to the space and the study's folder."""
+"""Maps the name of each metric to its description, and its tags in addition to the space and the study's folder."""
 
 
 @dataclass
@@ -39,14 +39,14 @@ class _Pace:
 
     step: int
     at: float
-    """Time of the monotonic clock."""
+    """Time of the measurement, on the monotonic clock."""
     steps: float = 0.0
     tokens: float = 0.0
-    """Tokens a second; `steps` are steps a second."""
+    """Tokens a second. The field `steps` has steps a second."""
 
 
 class Prometheus(Callback):
-    """A study's gauges. They always exist: Ray sends them if asked. Unknown numbers are not set."""
+    """A study's gauges. They always exist, and Ray sends them if asked for metrics. Unknown numbers are not set."""
 
     def __init__(self, state: StudyState) -> None:
         plan = state.plan

@@ -18,7 +18,7 @@ from study.search.outlook import Outlook
 from study.trial import Trial, cost_key
 
 REFRESH_SECONDS = 2.0
-"""Most age of a forecast: with a thousand trials it takes some milliseconds."""
+"""A forecast is computed again once it is older than this. With a thousand trials that takes some milliseconds."""
 
 
 @dataclass
@@ -27,21 +27,21 @@ class RunningTrial:
 
     trial: Trial
     group: TrainingGroup
-    """The trials that train together with it, and itself."""
+    """This trial and the trials that train together with it."""
     since: str
-    """When it began, in the format of files."""
+    """Time at which the trial began, as text in the format of the results' files."""
     attempt: int
-    """1, and one more each time that another worker group resumes it."""
+    """Number of the attempt, from 1. It grows each time another worker group resumes the trial."""
     step: int | None = None
     steps: int | None = None
     loss: float | None = None
     rung: int | None = None
     scores: dict[str, float] = field(default_factory=dict)
-    """Development score of each goal at that rung."""
+    """Development score of each goal at the trial's last rung."""
 
 
 class StudyState(Callback):
-    """State that callbacks may read. It is updated before they are called. The ledger is read once, at the start."""
+    """State that callbacks may read. It is updated before each call of them. The ledger is read once, at the start."""
 
     def __init__(
         self,
@@ -59,22 +59,23 @@ class StudyState(Callback):
         self.remaining = remaining
         """Returns the number of trials without a record, including the running ones."""
         self.waiting = waiting
-        """Returns the next trials, as far as a search has chosen them."""
+        """Returns the queued trials that run next, as far as the search has chosen them."""
         self.ahead = ahead
-        """Returns the trials ahead, as far as limits leave room."""
+        """Returns the outlook on the trials to come, as many as the study's limits allow."""
         self.seconds_left = seconds_left
-        """Returns the seconds of the study's limit in minutes, after which no trial begins; infinite without one."""
+        """Returns the seconds left of the study's limit in minutes, after which no trial begins; infinite without such
+        a limit."""
         records, _ = ledger.sift()
         self.statuses: dict[str, str] = {record.key: record.status for record in records}
         """Status by trial key, of all records including those of this run."""
         self.failures = {failure.key for failure in read_failures(plan.results)} - self.statuses.keys()
-        """Trials that failed, also in earlier runs, and have not begun again since."""
+        """Keys of trials that failed, also in earlier runs, and have not begun again since."""
         self.events = 0
-        """Number of events so far."""
+        """Number of events so far in this run of the study."""
         self.running: dict[str, RunningTrial] = {}
         """Running trials by key, in the order in which they began."""
         self.orphans: dict[str, Trial] = {}
-        """By key, trials whose worker group died, until another group resumes them."""
+        """Trials whose worker group died, by key, until another group resumes them."""
         self.failed_starts = ""
         """`the last 3 starts failed: ImportError: ...` while no worker group starts, else empty."""
         self.ended = 0
@@ -96,17 +97,17 @@ class StudyState(Callback):
 
     @property
     def total(self) -> int:
-        """Trials of this run. In a race over seeds it is an upper bound, which falls as recipes drop out."""
+        """Number of trials of this run. In a race over seeds it is an upper bound, which falls as recipes drop out."""
         return min(self._total, self.ended + self.remaining())
 
     @property
     def queued(self) -> int:
-        """Trials that have not begun."""
+        """Number of trials that have not begun."""
         return max(0, self.remaining() - len(self.running))
 
     @property
     def coming(self) -> int:
-        """Queued trials that will begin: the study's limits may not leave room for all."""
+        """Number of queued trials that will begin. The study's limits may not allow all of them."""
         return min(self.queued, self.ahead().trial_count)
 
     def started(self, trials: Sequence[Trial]) -> None:
@@ -205,7 +206,7 @@ class StudyState(Callback):
         return forecast.after(clock - at)
 
     def stages(self) -> list[StageTime]:
-        """Return the stages of this run; empty if their times are unknown, or if there is only one."""
+        """Return the stages of this run with their times; empty if the times are unknown, or if there is only one."""
         forecast, clock = self.forecast(), time.monotonic()
         if forecast.seconds is None:
             return []

@@ -36,11 +36,11 @@ with _without_torch():  # tensorboardX imports torch for an annotation, which wo
 
 FOLDER = "tensorboard"
 OF = "trial.txt"
-"""File in a trial's folder that contains the trial's key."""
+"""Name of a file in each trial's folder. The file contains the trial's key."""
 LONGEST = 80
 """Most characters of a folder name."""
 FLUSH_SECONDS = 5
-"""Seconds until a point is in the file; the end of a trial does not wait for it."""
+"""At most this many seconds pass until a point is in the file. The end of a trial does not wait for that."""
 
 
 def build(state: StudyState) -> TensorBoard:
@@ -50,8 +50,8 @@ def build(state: StudyState) -> TensorBoard:
 
 
 class TensorBoard(Tracker["Writer"]):
-    """Writes one folder per trial, named `17-batch-128-cls/seed-0` after the trial. The folder stays the trial's, also
-    if its recipe is named differently in a later run."""
+    """Writes one folder per trial, named `17-batch-128-cls/seed-0` after the trial. A trial keeps its folder, even if
+    its recipe has another name in a later run."""
 
     def __init__(self, results: Path, goals: Sequence[Goal]) -> None:
         super().__init__(goals)
@@ -63,8 +63,8 @@ class TensorBoard(Tracker["Writer"]):
         """Folders within the results, by trial key."""
 
     def folder(self, trial: Trial) -> Path:
-        """Return the trial's folder; create it if missing. Of two recipes with one name, the second has its hash
-        added."""
+        """Return the trial's folder; create it if missing. If two recipes have the same name, the hash of the second
+        one is added to its folder's name."""
         if trial.key not in self.folders:
             called = re.sub(r"[^A-Za-z0-9.+~]+", "-", trial.name)[:LONGEST].strip("-.") or "trial"
             name = f"{FOLDER}/{called}/seed-{trial.seed}"
@@ -81,8 +81,8 @@ class TensorBoard(Tracker["Writer"]):
 
     @contextlib.contextmanager
     def abandoned_on_error(self) -> Iterator[None]:
-        """If the disk is full, close no file any more: at exit the library would try each again and print
-        tracebacks."""
+        """Run the code inside. If the disk is full, forget the open files: at exit the library would try again to close
+        each, and print tracebacks."""
         try:
             yield
         except OSError:
@@ -92,7 +92,7 @@ class TensorBoard(Tracker["Writer"]):
 
 
 class Writer(TrackerRun):
-    """Writes a trial's file from its first number on. It hides an earlier file's points from that step on."""
+    """Writes a trial's file, created at the first number. From that step on it hides points of an earlier file."""
 
     def __init__(self, board: TensorBoard, trial: Trial) -> None:
         self.board, self.trial = board, trial
@@ -135,8 +135,8 @@ class Writer(TrackerRun):
 
 
 def _no_writers(died: threading.ExceptHookArgs) -> None:
-    """Report a thread's death, unless the thread writes a TensorBoard file: a full disk is reported when the file is
-    closed."""
+    """Report a thread's death, unless the thread writes a TensorBoard file: an error such as a full disk is reported
+    when that file is closed."""
     written = type(died.thread).__module__.startswith("tensorboardX")
     if not (written and isinstance(died.exc_value, OSError)):
         threading.__excepthook__(died)

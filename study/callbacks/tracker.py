@@ -16,19 +16,19 @@ from study.plan import Plan
 from study.trial import Trial
 
 LONGEST_NAME = 120
-"""Characters of a name in a tracker's list of trials; Weights & Biases allows 128."""
+"""Most characters of a trial's name in a tracker. Weights & Biases allows 128."""
 NO_SCORES = ("examples", "seconds", "reason")
 """Entries of a task in a record that are not scores."""
 
 
 class TrackerRun:
-    """A trial's run in a tracker, until it ends."""
+    """A trial's run in a tracker, used until the trial ends."""
 
     step: int = 0
-    """The last reported step."""
+    """The training step that was reported last."""
 
     def log(self, values: Mapping[str, float], step: int) -> None:
-        """Log numbers by name at a training step."""
+        """Log numbers by name, all at one training step."""
         raise NotImplementedError
 
     def end(self, status: str, reason: str) -> None:
@@ -107,13 +107,13 @@ def parameters(trial: Trial) -> dict[str, str | int | float | bool]:
 
 
 def study_of(plan: Plan) -> str:
-    """Return a text that identifies the study, also from an earlier one in the same folder. It stays the same if the
-    study is continued."""
+    """Return a text that identifies the study, and differs from the text of an earlier study in the same folder. It
+    stays the same if the study is continued."""
     return f"{plan.location.address_of('')} {StudyInfo.load(plan.results).created_at}"
 
 
 def group_of(plan: Plan) -> str:
-    """Return the study's name for people: its results folder, and when it was begun."""
+    """Return a readable name of the study: its results folder, and when the study was begun."""
     return printable(f"{plan.results.name} {StudyInfo.load(plan.results).created_at}")[-LONGEST_NAME:]
 
 
@@ -123,7 +123,7 @@ def trial_id(study: str, key: str) -> str:
 
 
 def rung_metrics(number: int, scores: Mapping[str, float]) -> dict[str, float]:
-    """Return `development/rung` and `development/score`; of several goals one score each, `development/score/sts`."""
+    """Return `development/rung` and `development/score`; for each of several goals `development/score/GOAL`."""
     several = len(scores) > 1
     return {
         "development/rung": number,

@@ -42,7 +42,7 @@ class WeightsAndBiases(Tracker["WandbRun"]):
         self.group, self.study, self.folder = group_of(plan), study_of(plan), plan.results
 
     def open(self, trial: Trial) -> WandbRun:
-        """Start the trial's run. If an earlier run of the study began it, the server continues it by its id."""
+        """Start the trial's run. If an earlier run of the study began it, the run is found by its id and continued."""
         run = self.wandb.init(
             project=self.project,
             dir=self.folder,

@@ -1,4 +1,4 @@
-"""Find the running cluster that a study joins: in RAY_ADDRESS, or the last that `ray start` began here.
+"""Find the running cluster that a study joins: named by RAY_ADDRESS, or last started here by `ray start`.
 
 A study sends the cluster's token to that address. So no other user may choose the address: a file in the shared
 temporary folder counts only if no other user can have written it.
@@ -28,8 +28,8 @@ def running_cluster() -> str | None:
     """Return the address of the cluster to join, as HOST:PORT; None if none is named.
 
     Ray's own search for "auto" would also read addresses from the command line of any process, of any user. It would
-    find the private cluster of another study on this machine, and die with it. `UserError` for a wrong address, and for
-    a file that another user may have written.
+    find the private cluster of another study on this machine, and end when that study ends. Raises `UserError` for a
+    wrong address, or if another user may have written the file with the address.
     """
     source, text = ADDRESS_VARIABLE, os.environ.get(ADDRESS_VARIABLE) or None
     if text in (None, "auto"):
@@ -50,7 +50,7 @@ def running_cluster() -> str | None:
 
 
 def listens(address: str) -> bool:
-    """Return whether anything listens at the address. Ray itself would try for two minutes. Nothing is sent."""
+    """Return whether a process accepts connections at the address. Nothing is sent. Ray would try for two minutes."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host, int(port)), timeout=5).close()
@@ -62,8 +62,8 @@ def listens(address: str) -> bool:
 def _written(file: Path) -> str | None:
     """Return the address that `ray start` wrote into the file (`ray stop` removes it); None if there is no file.
 
-    All users may write in Ray's folder, so a file is trusted by its owner. `UserError` if the file or its folder is not
-    owned by this user or root, or if other users may write into the file.
+    All users may write in Ray's folder, so a file is trusted or not by who owns it. `UserError` if the file or its
+    folder is not owned by this user or root, or if other users may write into the file.
     """
     try:
         folder = file.parent.lstat()
@@ -86,7 +86,7 @@ def _written(file: Path) -> str | None:
 
 def _is_private(group: int, user: int) -> bool:
     """Return whether only that user is in the group. Ubuntu and Fedora give each user such a group of the same name,
-    and let it write what the user may write. Root has no such group."""
+    and give the group write access to the user's files. Root has no such group."""
     try:
         owner, named = pwd.getpwuid(user), grp.getgrgid(group)
     except KeyError:

@@ -1,4 +1,4 @@
-"""Whether a Ray cluster grows by itself, and by which nodes, as its autoscaler reports.
+"""Whether a Ray cluster grows by itself, and which nodes it may add, as its autoscaler reports.
 
 Ray has no single place for this. An autoscaler lists its kinds of nodes in the status that it writes. A cluster set up
 by hand lists one anonymous kind per node (`node_` and its id). The maximum number of nodes of a kind is in the file
@@ -21,13 +21,13 @@ from study.engine.ray_internals import cluster_config, living_kinds
 BOOTSTRAP = "ray_bootstrap_config.yaml"
 """The file that `ray up` writes into the head node's home folder; JSON in spite of its name."""
 STATUS_SECONDS = 5.0
-"""Seconds until an autoscaler has written its first status."""
+"""Most seconds to wait until an autoscaler has written its first status."""
 
 
 @dataclass(frozen=True)
 class NodeKind:
     resources: Mapping[str, float]
-    """Resources of one node; infinite if not known."""
+    """Resources of one node by name. An amount is infinite if not known."""
     most: float
     """How many nodes of this kind may still be added; infinite if not known."""
 
@@ -55,7 +55,8 @@ def find_kinds() -> tuple[NodeKind, ...] | None:
 
 
 def kinds_of(living: Mapping[str, int], bootstrap: Path) -> tuple[NodeKind, ...]:
-    """Return the kinds of nodes that may come. `living`: living nodes by kind. `bootstrap`: the file of `ray up`."""
+    """Return the kinds of nodes that can be added. `living`: nodes alive, by kind. `bootstrap`: the file of `ray
+    up`."""
     named = {name: count for name, count in living.items() if name and not re.fullmatch(r"node_[0-9a-f]+", name)}
     if not named:
         return ()

@@ -55,12 +55,13 @@ class TaskCheckpoints:
 
 
 def places(files: str) -> tuple[str, str]:
-    """Return the folders of a training's checkpoints in the results: odd numbers first, then even ones."""
+    """Return the two folders of a training's checkpoints in the results: for odd checkpoint numbers, then for even."""
     return f"{TRAIN}/{files}", f"{TRAIN}/{files}.second"
 
 
 def _number(folder: Path, slot: int) -> int | None:
-    """Return a checkpoint's number; None if it is damaged. An older version wrote one checkpoint, without digests."""
+    """Return a checkpoint's number; None if it is damaged. Older versions of this code wrote a single checkpoint
+    without digests, whose number is 1."""
     file = folder / DIGESTS
     if not file.exists():
         return 1 if slot == 0 else None

@@ -35,17 +35,17 @@ OPEN = (
 )
 DEVICES = Path("/dev")
 GPU_FILES = ("nvidia*", "nvhost*", "nvmap", "kfd", "dxg")
-"""A Linux with a GPU that torch can use has one of these files: NVIDIA's cards and boards, AMD's cards, WSL."""
+"""Names of files in /dev. A Linux with a GPU for torch has one of them: NVIDIA's cards and boards, AMD's cards, WSL."""
 HIDE_GPUS = "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"
 """Ray's switch: if 1, a process that asks for no GPU sees none. By default it sees all, so a task that only scores
 would use the GPU on which another trial trains."""
 WAITING_SECONDS = 300.0
-"""Seconds until a study that waits for nodes prints so again."""
+"""Seconds until a study that waits for nodes prints its message again."""
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """The resources of the living nodes. `joined` is False for a cluster that this process starts for itself."""
+    """A cluster, as the resources of its living nodes. `joined` is False if this process starts the cluster itself."""
 
     joined: bool
     nodes: tuple[Mapping[str, float], ...]
@@ -133,8 +133,8 @@ def start_cluster(cluster: Cluster) -> None:
 def allot(cluster: Cluster, request: Request) -> Allotment:
     """Return an allotment that fills the cluster and its possible growth. `UserError` if no trial would ever fit.
 
-    On nodes with at least two cores per GPU, one core per GPU stays free for scoring finished trials. Kinds of nodes
-    that share one limit may be counted twice: trials without room wait.
+    On nodes with at least two cores per GPU, one core per GPU stays free for scoring finished trials. If two kinds of
+    nodes share one limit, their possible growth may be counted twice; trials without room then wait.
     """
     kinds, gpus = cluster.kinds or (), request.gpus_per_worker
     if gpus is None:
@@ -167,7 +167,7 @@ def allot(cluster: Cluster, request: Request) -> Allotment:
 
 
 def scores_apart(cluster: Cluster, allotment: Allotment) -> bool:
-    """Return whether finished trials are scored on cores without a worker, while their GPU trains the next trial."""
+    """Return whether finished trials are scored on cores that no worker uses, while their GPU trains the next trial."""
     cpus, gpus = allotment.resources.cpus, allotment.resources.gpus
     nodes = [*cluster.nodes, *(kind.resources for kind in cluster.kinds or ())]
     slots = [(node.get("CPU", 0.0), _slots(node, cpus, gpus)) for node in nodes]
@@ -175,7 +175,7 @@ def scores_apart(cluster: Cluster, allotment: Allotment) -> bool:
 
 
 def awaited(cluster: Cluster, allotment: Allotment) -> str | None:
-    """Return a sentence about what the first trial waits for; None if there is room for it."""
+    """Return a message that says what the first trial waits for; None if there is room for it."""
     cpus, gpus = allotment.resources.cpus, allotment.resources.gpus
     room = _room(cluster.nodes, cpus, gpus)
     if room >= allotment.resources.workers:
@@ -194,8 +194,8 @@ def awaited(cluster: Cluster, allotment: Allotment) -> str | None:
 
 
 def wait_for_room(cluster: Cluster, allotment: Allotment) -> Cluster:
-    """Ask the cluster for what one trial needs, and wait until it is there. Print the reason at once and then every 5
-    minutes. Return the cluster as it is then.
+    """Ask the cluster for what one trial needs, and wait until the resources exist. Print the reason at once and then
+    every 5 minutes. Return the cluster as it is then.
 
     The request is a placement group, which ends with this process, so that no node is kept for a killed study.
     """
@@ -237,7 +237,7 @@ def lasting(folder: Path) -> Path:
 
 
 def hardware(cluster: Cluster) -> str:
-    """Return one line for the report."""
+    """Return one line that describes the cluster's hardware, for the report."""
     kinds = sorted(
         {key.split(":", 1)[1] for node in cluster.nodes for key in node if key.startswith("accelerator_type:")}
     )
@@ -315,8 +315,8 @@ def _living_nodes() -> tuple[Mapping[str, float], ...]:
 
 
 def _fair_cpus(nodes: Sequence[Mapping[str, float]], gpus: float) -> int:
-    """Return the cores of a worker: one without GPUs. GPUs of a node share its cores evenly; one core per GPU stays
-    free for scoring if there are two per GPU. More than eight cores make no GPU faster."""
+    """Return the number of cores of a worker: one without GPUs. Else the GPUs of a node share its cores evenly; one
+    core per GPU stays free for scoring if there are at least two per GPU. More than eight cores make no GPU faster."""
     shares = []
     for node in nodes:
         gpu_count, cores = node.get("GPU", 0.0), node.get("CPU", 0.0)
@@ -370,8 +370,9 @@ def _local_gpus() -> int:
 
 
 def _runtime_env() -> dict[str, Any]:
-    """Return how workers of a joined cluster find our packages: in a job's working directory, or they are sent. The
-    environment of this process does not reach them, unlike workers of a Ray that it starts."""
+    """Return Ray's runtime environment, by which workers of a joined cluster find our packages: in a job's working
+    directory, or in a copy that Ray sends. The environment of this process does not reach these workers; it reaches
+    workers of a Ray that this process starts."""
     environment = {"env_vars": {HIDE_GPUS: "1"}}
     return environment if inside_copy() else environment | {"py_modules": [str(ROOT / name) for name in PACKAGES]}
 

@@ -46,13 +46,13 @@ from study.engine.states import AT_WORK, TAKEN, TRANSITIONS, WITHOUT_WORKERS, Ch
 from study.engine.transport import Deliveries
 
 MOST_HELD_TRIALS = 16
-"""At most this many trials wait for their scores (their embeddings use the head's memory); then worker groups wait."""
+"""At most this many trials wait for their scores, as their embeddings use the head's memory. Groups with more wait."""
 ATTEMPTS = 4
 """A trial is begun at most this often without a new checkpoint, if its machine or process dies."""
 DRAIN_SECONDS = 5.0
-"""Seconds between requests to Ray for machines that are about to go."""
+"""Seconds between two requests to Ray for the list of machines that are about to be shut down."""
 ANSWER_SECONDS = 5.0
-"""Seconds to wait for a trainable that should answer at once."""
+"""Seconds to wait for the answer of a trainable that has no task; after that it is believed busy."""
 SAVE, HALT = "save", "halt"
 """Orders to a worker group: write a checkpoint now; write a checkpoint and stop."""
 
@@ -64,27 +64,27 @@ class _Group:
     state: State = State.IDLE
     task: WorkerTask | None = None
     number: int = -1
-    """Number of its last task, from 0."""
+    """Number of the group's last task, counted from 0; -1 before the first task."""
     open: set[str] = field(default_factory=set)
-    """Trials of this task that have no record, have not failed, and are not handed over."""
+    """Keys of the trials of the current task that have no record yet, have not failed, and are not handed over."""
     dismissed: bool = False
-    """Whether its trainable has no more tasks for it."""
+    """Whether the group's trainable has no more tasks for the group."""
     lives: dict[int, str] = field(default_factory=dict)
-    """Id of the current worker process, by rank. Calls of a dead process may still wait here."""
+    """Id of the current worker process, by rank. By it, late calls of a dead process are recognised."""
     outcomes: asyncio.Queue[Done | Lost] = field(default_factory=asyncio.Queue)
-    """Outcomes that its trainable has not read yet."""
+    """Outcomes of tasks that the group's trainable has not read yet."""
     orders: list[str] = field(default_factory=list)
     nodes: set[str] = field(default_factory=set)
-    """The machines of its workers."""
+    """Ray's ids of the machines on which the group's workers run."""
     placement: PlacementGroup | None = None
-    """The placement group of its workers; None if they run inside their trainable."""
+    """Ray's placement group for the group's workers; None if they run inside their trainable."""
     trainable: ActorHandle | None = None
-    """The actor that assigns its tasks."""
+    """The Tune actor that assigns the group's tasks."""
     error: str | None = None
-    """The error that ended its workers before it was given a task."""
+    """The error that ended the group's workers before they were given a task."""
 
     def change(self, change: Change) -> bool:
-        """Change to the next state; return False if the change comes too late."""
+        """Change to the next state and return True. If the change comes too late, do nothing and return False."""
         following = TRANSITIONS.get((self.state, change))
         self.state = following or self.state
         return following is not None
@@ -137,8 +137,8 @@ class Coordinator:
             self._changed.notify_all()
 
     async def halt(self, seconds: float) -> None:
-        """Order all groups that train to write a checkpoint and stop. Return when they have, and all handed-over trials
-        are reported to the study, or after that many seconds."""
+        """Order all groups that train to write a checkpoint and stop. Return when the groups have stopped and all
+        handed-over trials are reported to the study, or after that many seconds."""
         async with self._changed:
             self._halted = True
             self._order(self._groups.values(), HALT)
@@ -152,11 +152,11 @@ class Coordinator:
                 await asyncio.wait_for(self._changed.wait_for(done), seconds)
 
     async def died(self, key: str, reason: str) -> None:
-        """Note that the process died that had this task."""
+        """Note that the actor to which Tune gave this task died. `key`: the task's key."""
         self._reasons[key] = reason
 
     async def watch_machines(self) -> None:
-        """Order a checkpoint on every machine that Ray reports as about to go. Never returns."""
+        """Order a checkpoint on every machine that Ray reports as about to be shut down. Never returns."""
         from study.engine.ray_internals import machines_that_leave
 
         while True:
@@ -214,7 +214,7 @@ class Coordinator:
         return await self._groups[name].outcomes.get()
 
     async def ended(self, name: str, reason: str, failed: bool = False) -> None:
-        """Handle the end of the group's workers. `failed`: they ended by an error that they raised."""
+        """Handle the end of the group's workers. `failed`: whether an error that the workers raised ended them."""
         async with self._changed:
             group = self._groups[name]
             taken = group.state in TAKEN
@@ -315,9 +315,9 @@ class Coordinator:
             self._changed.notify_all()
 
     async def hand_over(self, key: str, handed_trial: object) -> None:
-        """Store a trial's embeddings until the study has them scored. From now on the trial belongs to no group, and
-        the study hears of it even if the caller dies. Waits while `MOST_HELD_TRIALS` other trials wait for their scores
-        (`release`)."""
+        """Store a trial's embeddings until the study has them scored. From now on the trial belongs to no group, and it
+        is reported to the study even if the caller dies. Waits while `MOST_HELD_TRIALS` other trials wait for their
+        scores (`release`)."""
         async with self._changed:
             if key in self._settled:  # by a group that was believed dead
                 return
@@ -346,7 +346,8 @@ class Coordinator:
         self, name: str, number: int, reason: str | None = None, details: str = "", renew: bool = False
     ) -> None:
         """Note that the workers are done with the task of that number. `reason`: why its open trials failed; None if
-        the workers reported each trial, or were ordered to halt. `renew`: the workers end, and are replaced."""
+        the workers reported each trial, or were ordered to halt. `details`: a traceback. `renew`: whether new workers
+        replace these workers."""
         async with self._changed:
             group = self._groups[name]
             if group.number == number:  # else another worker of the group reported it before
@@ -360,7 +361,7 @@ class Coordinator:
             self._reasons[group.task.key] = reason
 
     async def wait_for_verdict(self, key: str, rung: int) -> bool:
-        """Wait for the scheduler's verdict, and return whether the trial goes on after that rung."""
+        """Wait for the scheduler's verdict on the trial at that rung; return whether the trial goes on."""
         async with self._changed:
             await self._changed.wait_for(lambda: (key, rung) in self._verdicts or self._halted)
             return self._verdicts.get((key, rung), True)
@@ -390,7 +391,7 @@ class Coordinator:
         await asyncio.to_thread(self._deliveries.remove, name)
 
     async def _dead_between_tasks(self) -> dict[str, PlacementGroup]:
-        """Return the placement groups of groups whose trainable died without a task. Nobody reports these deaths."""
+        """Return placement groups of groups whose trainable died without a task. Nobody reports these deaths."""
         idle = {
             name: group for name, group in self._groups.items() if group.task is None and group.placement is not None
         }
@@ -451,7 +452,7 @@ class Coordinator:
 
 
 def lives(trainable: ActorHandle) -> bool:
-    """Return whether an idle actor lives. An actor that does not answer soon is believed busy."""
+    """Return whether a trainable without a task lives. One that does not answer soon is believed busy."""
     try:
         ray.get(trainable.__ray_ready__.remote(), timeout=ANSWER_SECONDS)
     except ray.exceptions.ActorDiedError:

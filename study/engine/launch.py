@@ -1,4 +1,5 @@
-"""Run a study from its plan to its results: Ray Tune over Ray Train. The ledger is the truth."""
+"""Run a study from its plan to its results, with Ray Tune over Ray Train. The ledger alone decides which trials are
+done."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ def run_study(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str =
     """Run the trials that the ledger does not have yet, in a folder that `check_results` has passed. Return the number
     of failed trials.
 
-    `perform`: `"module:function"`, which workers call for each task. A benchmark gives a function without the work.
+    `perform`: `"module:function"`, which workers call for each task. A benchmark passes a function that trains nothing.
     """
     with locked(plan.location):
         return _run_alone(plan, cluster, allotment, perform)
@@ -59,8 +60,8 @@ def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str)
     from study.search.tune_searcher import TuneSearcher
 
     def save_search(explored: list[str], finals: Finals | None) -> None:
-        """Save the explored recipes and the finalists at once, so that a report has them even if the study never
-        ends."""
+        """Write the explored recipes and the finalists to the results at once: a report then has them even if the study
+        is killed."""
         with_search(info, explored, finals).save(plan.results)
 
     searcher = TuneSearcher(plan, plan.ledger, save_search, allotment.concurrent)
@@ -154,7 +155,7 @@ def _run_trials(plan: Plan, cluster: Cluster, allotment: Allotment, searcher: Tu
 
 
 def _begin_clock(budget: Budget) -> None:
-    """Start the study's clock: waiting for the cluster does not count. Print a message after a long wait."""
+    """Start the study's clock, so that the wait for the cluster does not count. Print a message after a long wait."""
     waited = budget.begin()
     for name, number in budget.limits.items():
         if LIMITS[name].clock and waited >= NOTICED_SECONDS:
@@ -175,8 +176,8 @@ def _scheduler(plan: Plan) -> Scheduler:
 
 
 def to_run(trial: Trial, plan: Plan, allotment: Allotment, models: ModelsKept, together: bool, machine: str) -> Trial:
-    """Return the trial with its evaluation, resources and rungs, and whether its model is kept. A population
-    (`together`), and a model that is only evaluated, get one worker: more would gain nothing."""
+    """Return the trial with its evaluation, resources and rungs, and with whether its model is kept. A population
+    (`together`), and a model that is only evaluated, get one worker: more would not be faster."""
     resources = dataclasses.replace(allotment.resources, hardware=machine)
     if together or not trial.trains:
         resources = dataclasses.replace(resources, workers=1, most_workers=1)
@@ -190,7 +191,8 @@ def to_run(trial: Trial, plan: Plan, allotment: Allotment, models: ModelsKept, t
 
 
 def _saves(trial: Trial) -> bool:
-    """Return whether anyone may want the trial's model. Not for a learning curve, or for a soup that lacks a seed."""
+    """Return whether the trial's model may be of use. It is not for a learning curve, or for a soup that leaves out a
+    seed."""
     return not trial.part and not (trial.averaged and SoupVariant.of(trial.seed).without is not None)
 
 

@@ -23,28 +23,28 @@ class WorkerTask:
     """Trials that a worker group runs together: one trial, or a population that shares one checkpoint."""
 
     key: str
-    """The name of the task's files."""
+    """The name of the task's files, and of the task itself in calls of the coordinator."""
     trials: tuple[Trial, ...]
-    """Only the worker reads their recipes: sources that run there first may define what these name."""
+    """Only the worker may read their recipes: `sources`, which run there first, may define names in the recipes."""
     sources: tuple[SourceFile, ...] = ()
     """Plugins and a user's space file, in the order in which they run."""
     done: frozenset[str] = frozenset()
-    """Keys of trials that already have a record, or are settled otherwise."""
+    """Keys of trials that already have a record, or have failed."""
     url: str | None = None
     """The URL of the results if they are not on the study's machine."""
     hand_over: bool = False
     """Whether embeddings of a trained trial are handed over, to be scored on a CPU."""
     number: int = -1
-    """The task's place among the tasks of its worker group, from 0."""
+    """The task's number among the tasks of its worker group, counted from 0."""
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Keys of the trials."""
+        """Keys of the task's trials."""
         return tuple(trial.key for trial in self.trials)
 
     @property
     def resources(self) -> Resources:
-        """Resources of each trial."""
+        """Resources of each trial of the task."""
         return self.trials[0].resources
 
     def run_sources(self) -> None:
@@ -62,11 +62,11 @@ class Event:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Keys of the trials."""
+        """Keys of the event's trials."""
         return ()
 
     def arguments(self, trials: Sequence[Trial]) -> tuple[object, ...]:
-        """Return the arguments for that method. `trials` are the open ones among the keys."""
+        """Return the arguments for the callback method. `trials`: the event's trials that are not settled."""
         return (trials,)
 
 
@@ -108,8 +108,8 @@ class TrialsInterrupted(OfSeveral):
 
 @dataclass(frozen=True)
 class Died(OfSeveral):
-    """Processes died before they took the trials; their machines did not, as far as Ray knows. New ones are started.
-    `FailedStarts` counts a failed start once the machines have outlived the processes."""
+    """Processes died before they took the trials; their machines did not, as far as Ray knows. New processes are
+    started. `FailedStarts` counts a failed start if the machines still live some time later."""
 
     nodes: frozenset[str]
     """Ray's ids of the machines of these processes."""
@@ -123,7 +123,7 @@ class NotStarted(OfSeveral):
 
     reason: str
     starts: int = 1
-    """Failed starts in a row, of any trials: since a trial of the study last began, took a step or ended well."""
+    """Number of failed starts, of any trials, since a trial of the study last began, took a step or ended well."""
     callback_method = "not_started"
 
     def arguments(self, trials: Sequence[Trial]) -> tuple[object, ...]:
@@ -142,7 +142,7 @@ class Step(OfSeveral):
     callback_method = "step"
 
     def each(self) -> Iterator[Step]:
-        """Yield one step per member that has a loss."""
+        """Yield one step per member of the population that has a loss."""
         if len(self.members) == 1:
             yield self
             return
@@ -159,7 +159,7 @@ class Rung(OfOne):
     """The trial pauses, and its worker waits for the scheduler's verdict."""
 
     number: int
-    """The rung, from 1."""
+    """Number of the rung, counted from 1."""
     scores: Mapping[str, float]
     """The trial's development score of each goal; higher is better."""
     callback_method = "rung"
@@ -170,7 +170,7 @@ class Rung(OfOne):
 
 @dataclass(frozen=True)
 class Checkpointed(Event):
-    """A checkpoint is in the results. The coordinator counts attempts from there on."""
+    """A checkpoint is in the results. From then on the coordinator counts the attempts at the trial anew."""
 
     files: str
 
@@ -203,7 +203,7 @@ class Failed(OfOne):
 
     reason: str
     details: str = ""
-    """A traceback."""
+    """The traceback of the error; empty if there is none."""
     callback_method = "failed"
 
     def arguments(self, trials: Sequence[Trial]) -> tuple[object, ...]:
@@ -219,12 +219,12 @@ class DiskFull(Event):
 
 @dataclass(frozen=True)
 class Done:
-    """To a trainable: all trials of its task are settled."""
+    """Message to a trainable: all trials of its task are settled."""
 
 
 @dataclass(frozen=True)
 class Lost:
-    """To a trainable: the workers of its group ended before the task did."""
+    """Message to a trainable: the workers of its group ended before the task did."""
 
     reason: str
     taken: bool

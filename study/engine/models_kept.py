@@ -11,7 +11,7 @@ from reports.ledger.option_values import KeepModels
 from search_spaces.goals import Goal, place_among
 
 ModelGroup = tuple[str, Literal["own", "finals", "soups"]]
-"""A recipe, and the kind of its trials. A row in the finals keeps a model of each kind."""
+"""A recipe, and the kind of its trials. A row that is in the finals too keeps a model of each kind."""
 
 
 class ModelsKept:
@@ -20,8 +20,8 @@ class ModelsKept:
     def __init__(
         self, policy: KeepModels, goals: Sequence[Goal], records: Iterable[Record] = (), averages: bool = False
     ) -> None:
-        """`records`: of earlier runs, whose models stay until better ones replace them. `averages`: models of the
-        finals stay until soups are made of them (`after_soups`)."""
+        """`records`: records of earlier runs of the study. Their models stay until better ones replace them.
+        `averages`: models of the finals stay until soups are made of them (`after_soups`)."""
         self.policy, self.goals, self.averages = policy, goals, averages
         self._models: dict[
             str, tuple[ModelGroup, tuple[float, ...]]
@@ -30,14 +30,14 @@ class ModelsKept:
             self._keep(record)
 
     def saves(self, explored: bool) -> bool:
-        """Return whether a trial hands over its model. `explored`: the search chose its recipe."""
+        """Return whether a trial saves its model in the results. `explored`: the search chose its recipe."""
         return not explored if self.policy == "rows" else self.policy != "none"
 
     def replaced_by(self, record: Record) -> list[str]:
-        """Return keys of the trials whose models this new record replaces, perhaps its own.
+        """Return keys of the trials whose models this new record replaces, perhaps the new trial's own model.
 
-        With `rows`, each recipe keeps its best seed. With a number, that many trials are kept. Of equal trials the
-        first stays.
+        With `rows`, each recipe keeps its best seed. With a number, the models of that many best trials are kept. Of
+        equally good trials the first stays.
         """
         self._keep(record)
         if record.checkpoint is None or self.policy in ("all", "none") or (self.averages and is_fresh(record.seed)):
@@ -48,8 +48,8 @@ class ModelsKept:
         return self._dropped(rivals, self.policy if isinstance(self.policy, int) else 1)
 
     def after_soups(self, shipped: str | None) -> list[str]:
-        """Return keys of the trials whose models go once all soups are made or cancelled: in the finals all but each
-        recipe's best seed, and all soups but the `shipped` one."""
+        """Return keys of the trials whose models are removed once all soups are made or cancelled: in the finals all
+        but each recipe's best seed, and all soups but the `shipped` one."""
         if self.policy != "rows":
             return []
         groups: dict[ModelGroup, list[str]] = {}
@@ -60,7 +60,7 @@ class ModelsKept:
         return [*self._dropped(soups, 0), *(key for keys in finals for key in self._dropped(keys, 1))]
 
     def _dropped(self, rivals: Sequence[str], most: int) -> list[str]:
-        """Forget all but the `most` best of these trials, and return them."""
+        """Keep the `most` best of these trials; forget and return the others."""
         ranked = sorted(rivals, key=lambda key: self._models[key][1], reverse=True)
         removed = ranked[most:]
         for key in removed:

@@ -1,4 +1,4 @@
-"""All private names of Ray that a study needs, each with its reason and the public API that would replace it.
+"""All private names of Ray that a study needs, each with its reason. "Watch for" names a public API to use instead.
 
 No other module of `study` imports such a name. `tests/study/engine/test_ray_internals.py` checks that, and reports
 names that a new version of Ray has removed.
@@ -18,9 +18,9 @@ from typing import Any
 from study.signals import restore_sigterm
 
 RAYS_WATCHER = "RAY_TRAIN_ENABLE_PREEMPTION_WATCHER"
-"""Ray Train's switch for its own watcher of machines that are about to go. It is off: the coordinator's watcher also
-serves groups of one worker. A group trains until its machine is gone, while Train would restart all workers at the
-deadline. Watch for: a field of `ray.train.RunConfig`."""
+"""Ray Train's switch for its own watcher of machines that are about to be shut down. A study turns it off: the
+coordinator's watcher also serves groups of one worker. A group trains until its machine is gone, while Train would
+restart all workers at the deadline. Watch for: a field of `ray.train.RunConfig`."""
 ONE_MACHINE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 """Ray's switch for nodes that other machines can reach. Without it, as on macOS, a node listens on the loopback alone.
 Watch for: an argument of `ray.init` for the address to listen at."""
@@ -28,13 +28,13 @@ Watch for: an argument of `ray.init` for the address to listen at."""
 FOR_MEMORY = re.compile(
     r"low on memory\. Memory on the node \(IP: (?P<ip>[^,]+), ID: (?P<node>\w+)\) was (?P<used>[^()]+) \("
 )
-"""Ray's message if it killed a process to free a machine's memory."""
+"""Pattern of Ray's message if Ray killed a process to free a machine's memory."""
 CRASHED = re.compile(
     r"worker process has died\. Worker exit type: SYSTEM_ERROR Worker exit detail: "
     r"(?P<detail>.*?)\.?( Some common causes|$)",
     re.DOTALL,
 )
-"""Ray's message for a process that ended unasked. The causes that Ray guesses are left out."""
+"""Pattern of Ray's message for a process that ended unexpectedly. Causes that Ray guesses are left out."""
 
 
 def address_file() -> Path:
@@ -46,8 +46,8 @@ def address_file() -> Path:
 
 
 def bootstrap_address(text: str | None) -> str | None:
-    """Return HOST:PORT of a cluster that is named in one of Ray's ways; None for a local one. `ValueError` if `text`
-    names none. Watch for: the same in `ray.util`."""
+    """Return HOST:PORT of a cluster that `text` names in one of Ray's ways; None for a local cluster. Raises
+    `ValueError` if `text` names no cluster. Watch for: a public function in `ray.util`."""
     from ray._private.services import canonicalize_bootstrap_address
 
     address: str | None = canonicalize_bootstrap_address(text)
@@ -64,9 +64,9 @@ def listen_on_loopback() -> None:
 
 @contextlib.contextmanager
 def without_ray_handlers() -> Iterator[None]:
-    """Keep two tasks from Ray while it starts or joins. SIGTERM: Ray's handler would call `sys.exit`.
-    Messages about dead processes: Ray would print all details, whatever `log_to_driver` is, while the study prints one
-    sentence. Watch for: arguments of `ray.init`."""
+    """Prevent Ray from installing two handlers while it starts or joins a cluster. Its handler of SIGTERM would call
+    `sys.exit`. Its handler of messages about dead processes would print all details, whatever `log_to_driver` is, while
+    the study prints one sentence. Watch for: arguments of `ray.init`."""
     from ray._private import utils, worker
 
     utils.set_sigterm_handler = lambda handler: None
@@ -78,28 +78,29 @@ def without_ray_handlers() -> Iterator[None]:
 
 
 def processes() -> Any:
-    """Return the `psutil` that comes with Ray. Watch for: psutil among Ray's requirements."""
+    """Return the module `psutil` that comes with Ray. Watch for: psutil among Ray's requirements."""
     from ray._private.services import psutil
 
     return psutil
 
 
 def asks_for_a_token() -> bool:
-    """Return whether the cluster of this process requires a token. Watch for: the same in `ray.util`."""
+    """Return whether the cluster of this process requires a token. Watch for: a public function in `ray.util`."""
     from ray._private.authentication.authentication_utils import is_token_auth_enabled
 
     return bool(is_token_auth_enabled())
 
 
 def machines_that_leave() -> set[str]:
-    """Return the nodes that are being drained (a cloud's notice). Watch for: it in `ray.util.state.list_nodes`."""
+    """Return Ray's ids of the nodes that are being drained, as after a cloud's notice. Watch for: this state in
+    `ray.util.state.list_nodes`."""
     import ray._private.state
 
     return set(ray._private.state.state.get_draining_nodes())
 
 
 def machines_that_stay() -> set[str]:
-    """Return the nodes that live and are not about to go; empty if Ray does not answer."""
+    """Return Ray's ids of the nodes that live and are not about to be shut down; empty if Ray does not answer."""
     import ray
 
     try:
@@ -109,15 +110,16 @@ def machines_that_stay() -> set[str]:
 
 
 def unwrap_error(error: BaseException) -> BaseException:
-    """Return the inner error of Train's error for a worker that does not answer any more; any other error unchanged.
-    Watch for: such an error in `ray.train`."""
+    """Return the inner error of Train's error for a worker that does not answer any more; return any other error
+    unchanged. Watch for: such an error in `ray.train`."""
     inner: BaseException = getattr(error, "health_check_failure", error)
     return inner
 
 
 def death_of(error: BaseException) -> tuple[str, str] | None:
-    """Return node and cause of the death of a process that died by itself or was killed; None if it was asked to end,
-    its machine is gone, or nothing is known. Watch for: node and cause in `ray.exceptions.ActorDiedError`."""
+    """Return node and cause, in words, of the death of a process that died by itself or was killed; None if it was
+    asked to end, its machine is gone, or nothing is known. Watch for: node and cause in
+    `ray.exceptions.ActorDiedError`."""
     import ray._private.state
 
     if memory := FOR_MEMORY.search(str(error)):

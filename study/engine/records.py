@@ -25,7 +25,7 @@ class TrialRun:
     sources: tuple[SourceFile, ...]
     """Source files that ran before the trial."""
     spent: Mapping[str, float]
-    """Seconds that its worker group spent since the trial before, by activity."""
+    """Seconds that the worker group has spent since its trial before this one, by activity."""
     machine: TrialMachine
     """The machine of the first worker."""
     saved: bool
@@ -75,7 +75,7 @@ class TrialRun:
 
 @dataclass(frozen=True)
 class HandedTrial:
-    """A trial that another process than its worker scores."""
+    """A trained trial that is scored by another process than its worker."""
 
     run: TrialRun
     unscored: Unscored

@@ -1,8 +1,8 @@
 """The study's loop: handles events of trials, asks the scheduler, writes results, and calls callbacks.
 
 Tune's loop calls it on its own thread, several times a second, so nothing here needs a lock. A trial's record is
-written last; from then on the trial survives any crash, and only then it is shown. No other part of the code writes
-records, predictions and failures.
+written last; from then on the trial survives any crash, and only then callbacks show it. No other part of the code
+writes records, predictions and failures.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class ResultWriter:
         self._writes, self._halted = True, False  # whether results can be written; whether groups were told to stop
         self._deadline = math.inf  # the latest time for the wait after a halt
         self._heard = 0
-        """Number of handled events. If the user stops the study while an event is handled, the event comes again."""
+        """Number of handled events. An event during which the user stops the study is sent again."""
         self.awaited = coordinator.events.remote(self._heard)
         """Ray's reference to the next events."""
         self._verdicts: dict[tuple[str, int], bool] = {}  # the scheduler's verdicts, by trial and rung
@@ -147,7 +147,7 @@ class ResultWriter:
         self._given_up.extend(sorted(self.open.get(task, ())))
 
     def drain(self, wait: float = 0.0) -> bool:
-        """Handle the events that are there, and those of the next `wait` seconds. Return False if the study must end.
+        """Handle events that have arrived, and those of the next `wait` seconds. Return False if the study must end.
 
         If the results folder cannot be written, the study ends at once. Otherwise worker groups are told to stop first:
         Tune would end them without a checkpoint.
@@ -186,8 +186,8 @@ class ResultWriter:
         return self.problem is None and not self.late
 
     def finish(self) -> None:
-        """Wait until handed-over trials are scored and checkpoints removed; once the study's time is over, only until
-        its halt must end."""
+        """Wait until handed-over trials are scored and removals of checkpoints are done. Once the study's time is over,
+        wait at most until the deadline that `halt` set."""
         while (self._scoring or self._removals or self._awaits_trials()) and self.problem is None:
             if self.late and time.monotonic() >= self._deadline:
                 return
@@ -198,7 +198,8 @@ class ResultWriter:
         return any(self.open.values()) and not self.late
 
     def halt(self) -> None:
-        """Have the worker groups write a last checkpoint, and handle their events until then."""
+        """Have the worker groups write a last checkpoint and stop. Handle their events until then, 25 seconds at
+        most."""
         self._halted = True
         halted = self.coordinator.halt.remote(HALT_SECONDS)
         self._deadline = time.monotonic() + HALT_SECONDS + 5
@@ -253,7 +254,7 @@ class ResultWriter:
             )
 
     def _answer(self, rung: Rung) -> None:
-        """Ask the scheduler, and send its verdict to the worker that waits."""
+        """Ask the scheduler for its verdict at a rung, and send it to the worker that waits."""
         where = rung.key, rung.number
         if where not in self._verdicts:  # a restarted trial is not asked about again
             self._verdicts[where] = self.scheduler.goes_on(*where, [*rung.scores.values()])

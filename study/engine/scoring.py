@@ -11,7 +11,7 @@ from study.engine.records import HandedTrial
 
 @ray.remote(num_cpus=1, max_retries=3)
 def score_apart(trial_reference: list[ObjectRef[HandedTrial]]) -> Scored:
-    """Return the event of a trial that its worker handed over. Ray retries it if a machine dies."""
+    """Score a trial that its worker handed over, and return its event. Ray repeats this call if its machine dies."""
     import torch
 
     from trainables.trial.save_and_score import score

@@ -30,7 +30,7 @@ class FailedStarts:
         self._by_task: Counter[tuple[str, ...]] = Counter()
         """Number of failed starts, by the sorted keys of the task's open trials."""
         self._deaths: list[tuple[float, Died]] = []
-        """Deaths and when this process heard of them. It is not known yet whether their machines died too."""
+        """Deaths, with the time when each was heard of. It is not known yet whether the machine died too."""
 
     @property
     def count(self) -> int:
@@ -39,11 +39,11 @@ class FailedStarts:
 
     @property
     def hopeless(self) -> bool:
-        """Return whether the study should end."""
+        """Return whether the study should end, because its worker groups cannot start."""
         return not self._running and max(self._by_task.values(), default=0) >= STARTS
 
     def add_event(self, event: Event, keys: Sequence[str]) -> None:
-        """Count one event. `keys` are those of its trials that were open before the event."""
+        """Count one event. `keys`: keys of the event's trials that were open before the event."""
         if isinstance(event, NotStarted):
             self._by_task[tuple(keys)] += 1
         elif isinstance(event, Died):
@@ -63,7 +63,7 @@ class FailedStarts:
     def take_confirmed_deaths(
         self, own_machine: Callable[[], str], living: Callable[[], Collection[str]]
     ) -> list[Died]:
-        """Return deaths whose machines live on, each once: these are failed starts. Drop deaths on lost machines.
+        """Return deaths whose machines live on, each once, as failed starts. Drop deaths on lost machines.
         `own_machine` returns the study's machine, which needs no wait; `living` returns machines that live and stay."""
         if not self._deaths:
             return []
@@ -82,6 +82,6 @@ def is_raised(error: BaseException) -> bool:
 
 
 def last_line(error: BaseException) -> str:
-    """Return the last line of an error: `ImportError: ...`. Ray's errors end with the error raised elsewhere."""
+    """Return the last line of an error, such as `ImportError: ...`. Ray's errors end with the original error."""
     lines = message_of(error).splitlines()
     return lines[-1].strip() if len(lines) > 1 else describe_error(error)

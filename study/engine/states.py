@@ -21,7 +21,7 @@ class State(Enum):
     SETTLING = auto()
     """The workers are done with the task, but not all of their events are written."""
     ENDING = auto()
-    """As SETTLING, but the workers end."""
+    """The workers are done with the task and end, but not all events of the task are written."""
     ENDED = auto()
     """The group has no workers and no task."""
     LOST = auto()

@@ -17,19 +17,19 @@ HEAD = {"node:__internal_head__": 0.001}
 """Resources of a trainable with several workers. It runs on the head node and takes no core from workers, so trainables
 can never fill the cluster and wait for workers that do not fit."""
 LEAVING = 30.0
-"""Seconds that a group of several workers may take to end."""
+"""Seconds that a group of several workers may take to end after it was dismissed."""
 TRIES = 3
 """How often a group is restarted for one task before the task is given up."""
 
 
 def config_of(task: WorkerTask, coordinator: str, perform: str) -> dict[str, Any]:
-    """Return Ray Tune's config of a task, in plain values. The coordinator of that name passes on the task itself."""
+    """Return Ray Tune's config of a task, in plain values. The actor named `coordinator` passes on the task itself."""
     resources = dataclasses.asdict(task.resources)
     return {"key": task.key, "resources": resources, "coordinator": coordinator, "perform": perform}
 
 
 def placement(config: Mapping[str, Any]) -> tune.PlacementGroupFactory:
-    """Return what Tune reserves for a task."""
+    """Return the resources that Tune reserves for a task, from its config (`config_of`)."""
     resources = Resources(**config["resources"])
     return tune.PlacementGroupFactory([HEAD if resources.most_workers > 1 else resources.per_worker])
 
@@ -47,7 +47,7 @@ class TaskTrainable(tune.Trainable):
         return True
 
     def step(self) -> dict[str, Any]:
-        """Run one whole task."""
+        """Run one whole task. Tune calls this once per task."""
         tries = 0
         while tries <= TRIES:
             group = self._assign()

@@ -27,7 +27,7 @@ PIECE = 16 * 2**20
 """Bytes per call through the coordinator. Large enough that the cost of a call does not matter, small enough that other
 calls need not wait long."""
 AHEAD = 4
-"""Pieces in transit at once."""
+"""Number of pieces that are in transit at once."""
 IN_MEMORY = ("memory",)
 """URL schemes that only the study's own process can reach."""
 
@@ -47,7 +47,8 @@ class Transport(Protocol):
 
 
 def transport_for(url: str | None, coordinator: ActorHandle) -> Transport:
-    """Return a transport to a URL that every machine reaches, else through the coordinator to the study's machine.
+    """Return a transport to a URL that every machine reaches. Without such a URL, the transport goes through the
+    coordinator to the study's machine.
 
     `url`: the study's `ResultsLocation.url`. `coordinator`: the actor that has the methods of `Deliveries`.
     """
@@ -56,7 +57,7 @@ def transport_for(url: str | None, coordinator: ActorHandle) -> Transport:
 
 @dataclass(frozen=True)
 class CoordinatorTransport:
-    """Sends pieces through the coordinator, so that workers need no shared disk with the study."""
+    """Copies folders in pieces through the coordinator, so that workers need no shared disk with the study."""
 
     coordinator: ActorHandle
 
@@ -104,7 +105,8 @@ class Deliveries:
     """
 
     def __init__(self, folder: Path) -> None:
-        """`folder`: the results folder. Unfinished deliveries of an earlier study are removed."""
+        """`folder`: the results folder. A delivery is a folder that is being sent. Unfinished deliveries of an earlier
+        study are removed."""
         self.folder = folder
         self._incoming = writable_path(folder, INCOMING)
         self._sweep()
@@ -121,7 +123,7 @@ class Deliveries:
             os.fsync(sink.fileno())
 
     def commit(self, name: str, delivery: str, sizes: Mapping[str, int]) -> None:
-        """Make a delivery the folder of that name. `sizes`: bytes per file; `OSError` if files are missing."""
+        """Make a complete delivery the folder of that name. `sizes`: bytes per file; `OSError` if files are missing."""
         part, target = writable_path(self._incoming, delivery), writable_path(self.folder, name)
         make_folder(part)  # a delivery without files has no pieces
         if {file: size for file, (size, _) in _sizes(part).items()} != dict(sizes):
@@ -141,7 +143,7 @@ class Deliveries:
         self._sweep()
 
     def listing(self, name: str) -> dict[str, tuple[int, int]] | None:
-        """Return size and time of every file; None if there is no such folder."""
+        """Return the size and the modification time of every file in a folder; None if there is no such folder."""
         folder = self._existing(name)
         return _sizes(folder) if folder.is_dir() else None
 
@@ -198,7 +200,7 @@ def _sync(path: Path) -> None:
 
 
 def _answers(calls: Iterator[ObjectRef]) -> Iterator[Any]:
-    """Yield the results of remote calls in order, with `AHEAD` calls in progress."""
+    """Yield the results of remote calls in the order of the calls, with `AHEAD` calls in progress."""
     waiting = list(itertools.islice(calls, AHEAD))
     while waiting:
         yield _ask(waiting.pop(0))

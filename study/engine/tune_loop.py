@@ -17,7 +17,7 @@ from study.engine.trainable import TaskTrainable, placement
 
 
 class StudyLoop(tune.Callback, tune.Stopper):
-    """Runs the study's loop on Tune's thread."""
+    """Callback and stopper of Tune, which runs the study's own loop on Tune's thread."""
 
     def __init__(self, writer: ResultWriter) -> None:
         self.writer = writer

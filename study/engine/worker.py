@@ -49,11 +49,12 @@ NO_TEMPORARY = "No usable temporary directory found"
 """Part of Python's message if no folder for temporary files can be written, for example on a full disk."""
 DRIVER = Path("/proc/driver/nvidia/version")
 RENEWED_AFTER, LARGEST_GROWTH, MOST_THREADS = 500, 2 * 2**30, 50
-"""A worker group is renewed after 500 trials, 2 GiB of growth since its first trial, or 50 more threads."""
+"""A worker group is replaced after 500 trials, or if a worker's main or GPU memory has grown by more than 2 GiB, or its
+threads by more than 50, since its first trial."""
 
 
 def perform(task: WorkerTask, me: Worker) -> None:
-    """Run the task, report what becomes of its trials, and whether this process should be renewed.
+    """Run the task. Report the outcome of its trials, and whether a new process should replace this one.
 
     An error fails its trial alone; a full disk ends the study. In a group of several workers the failed worker also
     raises the error, because the other workers may wait for it. Train then restarts all of them.
@@ -116,8 +117,8 @@ def _run(task: WorkerTask, me: Worker) -> None:
 def _outcomes(
     task: WorkerTask, specs: Sequence[TrialSpec], me: Worker, checkpoints: TaskCheckpoints, resume: Path | None
 ) -> Iterator[TrialResult | Unscored | None]:
-    """Yield the outcome of each trial. An explored recipe that does not suit the data or the encoder has not failed:
-    the search is told by a result with the reason."""
+    """Yield the outcome of each trial. An explored recipe that does not suit the data or the encoder does not fail: its
+    result carries the reason to the search."""
     try:
         yield from run_trials(
             specs,
@@ -140,7 +141,7 @@ def _spec(trial: Trial, task: WorkerTask, scratch: Path, transport: Transport) -
 
 
 def _soup(trial: Trial, scratch: Path, transport: Transport) -> Soup:
-    """Return the soup of a trial, its models fetched. `UserError` if a model is not in the results any more."""
+    """Fetch the models of a trial's soup, and return the soup. `UserError` if one is not in the results any more."""
     models = tuple(scratch / "averaged" / key for key in trial.averaged)
     for key, folder in zip(trial.averaged, models, strict=True):
         if not transport.fetch(f"{MODELS}/{key}", folder):
@@ -187,7 +188,7 @@ class StudyReporter(Reporter):
 
 def take_share(gpus: float) -> None:
     """Limit this process's GPU memory to its share of a GPU. `UserError` if PyTorch cannot use the GPU that the trial
-    holds: it would train on the CPU."""
+    holds, as the trial would then train on the CPU."""
     if not gpus:
         return
     # Batches differ in length, and fixed pieces would leave memory unused. CUDA reads this when it starts.
@@ -211,7 +212,7 @@ def _driver() -> str:
 
 @functools.cache
 def _process_reset() -> ProcessReset:
-    """Return the reset of this process, made before its first trial."""
+    """Return the object that resets this process after a trial. It is made once, before the first trial."""
     return ProcessReset()
 
 
@@ -226,7 +227,7 @@ def _needs_renewal(growth: Growth, number: int) -> bool:
 
 
 def _workers(me: Worker, gpus: float) -> Workers:
-    """`gpus`: number per worker, perhaps a fraction."""
+    """Return the workers that train a trial together. `gpus`: number of GPUs per worker, perhaps a fraction."""
     return dataclasses.replace(_join_workers() if me.count > 1 else Workers(), gpus=gpus)
 
 
@@ -264,7 +265,7 @@ def _is_full_disk(error: BaseException | None) -> bool:
 
 
 def _full_disk() -> str:
-    """Return the message that ends the study."""
+    """Return the message about a full disk that ends the study."""
     places = [place for place in (_temporary(), default_cache()) if place.exists()]
     fullest = min(places, key=lambda place: shutil.disk_usage(place).free, default=_temporary())
     return (

@@ -1,9 +1,9 @@
 """A worker group: a Ray Train run whose workers stay from trial to trial.
 
-A group of one worker runs in its trainable's own process, which is Ray Train's local mode: one process per slot, on the
-machine that has the slot's GPU. Several workers are processes of their own. Train runs `take_tasks` on each worker.
-Data that trials need again stay in the process: imports, the process group, corpora, untrained weights. All else that a
-trial leaves is cleaned up after it.
+A group of one worker runs in its trainable's own process, which is Ray Train's local mode: one process per trial that
+runs at once, on the machine that has the trial's GPU. Several workers are processes of their own. Train runs
+`take_tasks` on each worker. Data that trials need again stay in the process: imports, the process group, corpora,
+untrained weights. All else that a trial leaves is cleaned up after it.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from trainables.registry import load
 
 
 class WorkerGroup:
-    """A worker group, which runs in a thread of its trainable."""
+    """A worker group. Its Ray Train run is started in a thread of its trainable."""
 
     def __init__(self, resources: Resources, coordinator: str, perform: str) -> None:
-        """`coordinator`: its name. `perform`: `"module:function"`; the function gets each task and the `Worker`."""
+        """`coordinator`: name of its actor. `perform`: `"module:function"`, which gets each task and the `Worker`."""
         self.resources, self.coordinator, self.perform = resources, coordinator, perform
         self.name = uuid.uuid4().hex[:12]
         self.began = time.time()
@@ -120,7 +120,7 @@ class Timesheet:
 
     @contextmanager
     def during(self, state: str) -> Iterator[None]:
-        """Add the time inside to that state."""
+        """Add the time spent inside the `with` block to that activity."""
         began = time.perf_counter()
         try:
             yield
@@ -160,7 +160,7 @@ class Orders(threading.Thread):
 
 @dataclass(frozen=True)
 class Worker:
-    """This worker's place in its group, and its connections. The argument of a task's `perform`."""
+    """This worker's rank in its group, and its connections. The argument of a task's `perform`."""
 
     group: str
     rank: int
@@ -175,7 +175,7 @@ class Worker:
         ray.get(self.coordinator.tell.remote(self.group, event))
 
     def finish(self, task: WorkerTask, reason: str | None = None, details: str = "", renew: bool = False) -> None:
-        """Report that the group is done with the task (`Coordinator.finish`)."""
+        """Report that the group is done with the task. For the arguments see `Coordinator.finish`."""
         ray.get(self.coordinator.finish.remote(self.group, task.number, reason, details, renew))
 
 
