@@ -32,7 +32,7 @@ from reports.ledger.names import writable_path
 from reports.words.commands import study_command
 from reports.words.comparisons import SELECTION_BIAS, interval
 from reports.words.markdown import DASH, code, count, number, signed, text
-from search_spaces.own_data import TF_IDF
+from search_spaces.own_data import GENERAL_TASK, TF_IDF
 from trainables.encoders.model_card import model_card, quoted, without_folders, write_card
 from trainables.errors import UserError, did_you_mean
 from trainables.recipe import SCENES, SCENES_ENCODER
@@ -265,7 +265,7 @@ def _licences(record: Record) -> Iterator[str]:
     source = record.data.get("corpus", {}).get("source") or record.recipe.get("corpus.nli")
     for part in str(source).split(","):
         yield _licence("The training data", part.strip())
-    if not all(TASKS[task].of_own_data for task in record.scores if task in TASKS):
+    if not all(TASKS[task].of_own_data and task != GENERAL_TASK for task in record.scores if task in TASKS):
         yield "SentEval's data sets have licences of their own; no sentence of them is in this folder."
 
 

@@ -127,9 +127,9 @@ def is_index(column: str) -> bool:
 
 
 def guessed_roles(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> dict[str, tuple[str, ...]]:
-    """Guess the roles of columns without known names: a text and a short label whose name fits `_TOPICS`; or one text;
-    or two texts, which by their order are an anchor and its positive. Columns that only number the rows are ignored.
-    Return no roles if there are other columns, or if two columns are mostly equal."""
+    """Guess the roles of columns without known names: a text and a label, short and repeated, whose name fits
+    `_TOPICS`; or one text; or two texts, which by their order are an anchor and its positive. Columns that only number
+    the rows are ignored. Return no roles if there are other columns, or if two columns are mostly equal."""
     names = [name for name in columns if not is_index(name)]
     cells = {name: [row.get(name) for row in rows[:PEEKED_ROWS]] for name in names}
     labels = [name for name in names if _TOPICS.fullmatch(_plain(name))]
@@ -137,8 +137,9 @@ def guessed_roles(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) 
     if not rows:
         return {}
     if len(texts) == len(labels) == 1 and roles_of(texts).keys() <= {"sentence", "anchor"}:
-        short = all(len(str(cell)) <= _MAX_LABEL_LETTERS for cell in cells[labels[0]])
-        if short and _are_texts(cells[texts[0]]):
+        values = [*map(str, cells[labels[0]])]
+        repeated = len(values) < _MIN_COUNTED_TEXTS or 2 * len({*values}) <= len(values)
+        if repeated and max(map(len, values)) <= _MAX_LABEL_LETTERS and _are_texts(cells[texts[0]]):
             return {"sentence": (texts[0],), "label": (labels[0],)}
     alike = (2 * sum(map(operator.eq, *pair)) > len(pair[0]) for pair in combinations(cells.values(), 2))
     if not all(map(_are_texts, cells.values())) or any(alike):

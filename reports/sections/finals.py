@@ -83,7 +83,7 @@ def _passed_over(results: Results) -> list[str]:
     return [
         f"{where} these scored higher in development than {code(name_of(results, passed.last))}: "
         f"{listed(ahead[:MAX_NAMED_RECIPES])}{' and others' * (len(ahead) > MAX_NAMED_RECIPES)}. They were not judged, "
-        "so one may be better: the limit had no time, or another recipe within "
+        "so one may be better: a limit left them out, or another recipe within "
         f"{TIE_MARGIN:g} points trains in two thirds of the time."
     ]
 

@@ -116,7 +116,7 @@ def _none_better(answer: Answer, info: StudyInfo) -> str:
     if answer.left_out or answer.failed or several_goals:
         return "no recipe of the search was judged"
     if answer.ahead:
-        return "no time was left to judge a recipe of the search"
+        return "limits left out the recipes of the search"
     seeds = count(len(info.seeds), "seed") + " or more" * info.raced
     items = "" if answer.chosen_on is None else f" on {count(answer.chosen_on, 'item')}"
     return f"no recipe of the search scored above them in development ({seeds} each{items})"

@@ -128,7 +128,7 @@ def _scored_higher(ahead: Ahead, escape: Escape) -> str:
     last = REFERENCE_NAMES["base"] if ahead.last == BASE else escape(ahead.last)
     scores = f"{escape(ahead.name)} scored {number(ahead.value)} in development, {last} {number(ahead.last_value)}"
     chance = "" if ahead.error is None else f" (chance: ±{number(ahead.error)})"
-    return f"{where} {scores}{chance}: no time was left to judge it"
+    return f"{where} {scores}{chance}: a limit left it out"
 
 
 def carried_over(answer: Answer, first: Finalist, escape: Escape) -> list[str]:

@@ -176,7 +176,7 @@ def look(number: int | None) -> str:
     return (
         f"**Look {number} at this study.** In one table of rows, or among the claims, the chance that any verdict at "
         f"any look is wrong is at most {100 - sure:.0f} %; each table has its own {100 - sure:.0f} %. This look uses "
-        f"{spent:.2g} of these percent: its intervals hold at {round(100 - spent, digits):g} %. "
+        f"{spent:.2g} of these percent: its intervals of gains hold at {round(100 - spent, digits):g} %. "
         "Writing the report again from the same trials is no look; the live page's verdicts are not counted."
     )
 

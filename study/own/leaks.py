@@ -97,7 +97,8 @@ def _sentences(parts: Mapping[str, PartLeaks], where: str) -> Iterator[str]:
     """Yield a message for each dev or test split that has leaks."""
     for part, leaked in parts.items():
         if leaked.texts.all:
-            items = f"{leaked.items.all or 'none'} of {leaked.item_count:,} whole items{_by_likeness(leaked.items)}"
+            whole = f"{leaked.items.all:,}" if leaked.items.all else "none"
+            items = f"{whole} of {leaked.item_count:,} whole items{_by_likeness(leaked.items)}"
             single = f"{leaked.texts.all:,} of {leaked.text_count:,} single texts{_by_likeness(leaked.texts)}"
             yield f"{part}: {where} holds {items}, and {single}"
 

@@ -74,8 +74,8 @@ def held_back(prepared: PreparedData) -> list[str]:
         )
     if prepared.negatives_in_training:
         sentences.append(
-            "the search of what is put aside leaves out its negatives, as "
-            f"{prepared.negatives_in_training:,} of them are trained on: its scores are higher than in real use"
+            f"the search of what is put aside leaves out {count(prepared.negatives_in_training, 'negative')} that are "
+            "trained on: its scores are higher than in real use"
         )
     if prepared.held_out and (form := search_source(prepared.census.sources)) is not None:
         sentences.append(

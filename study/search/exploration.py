@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from reports.facts.recipe_names import BASE
 from reports.ledger import Record, is_fresh, training_seconds, trial_key
-from reports.ledger.finals import PART_SEED, SHARE, part_name
+from reports.ledger.finals import PART_SEED, SHARE, TIE_MARGIN, part_name
 from search_spaces.goals import upward_values
 from search_spaces.limits import exceeded
 from study.search.choice import PartScores, best_on_parts
@@ -174,16 +174,18 @@ class Exploration:
 
     def _may_train(self, part: Recipe, whole: Recipe) -> bool:
         """Whether `part`, the recipe `whole` on a part of its data, may train. Afterwards there must be room to compare
-        `whole` with the base settings, and the best recipe so far must still be one that can be judged (`_leader`). And
-        `part` must fit into the limit's share for parts, or leave room for whole finals."""
+        `whole` with the base settings, and the best recipe so far; if that is clearly better, it must stay one that can
+        be judged (`_leader`). And `part` must fit into the limit's share for parts, or leave room for whole finals."""
         base, progress, leader = self.design.base, self.progress, self._leader
         if leader == whole:
             leader = None
         progress.budget.expect([whole, base])
         if self.finals.size is None or not progress.fits([part], [[whole.hash, base.hash]], self.decides):
             return False
-        if leader and not progress.fits([part], [[leader.hash], [base.hash]], self.decides):
-            return False
+        if leader:
+            later = [[leader.hash], [base.hash]] if self._leads_clearly(leader) else [[leader.hash, base.hash]]
+            if not progress.fits([part], later, self.decides):
+                return False
         return progress.fits([part], (), self.decides, PARTS_SHARE) or all(
             progress.fits([part], self._whole_finals(each), self.decides) for each in (whole, leader) if each
         )
@@ -200,6 +202,12 @@ class Exploration:
                 if progress.fits([recipe], [[base.hash]], self.decides):
                     return recipe
         return None
+
+    def _leads_clearly(self, recipe: Recipe) -> bool:
+        """Whether the recipe leads the base settings by over `TIE_MARGIN` points, on their largest common part."""
+        base = self.design.base.hash
+        both = (part.scores for part in self.by_parts() if {recipe.hash, base} <= part.scores.keys())
+        return next((scores[recipe.hash] - scores[base] > TIE_MARGIN for scores in both), False)
 
     def _whole_finals(self, whole: Recipe) -> list[list[str]]:
         """Return two stages of recipe hashes: usual finals with this recipe, a learning curve; empty without finals."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from types import MappingProxyType
 
@@ -75,15 +75,15 @@ class TfIdf:
         embeddings = np.zeros((len(sentences), self.dim), dtype=np.float32)
         for start in range(0, len(sentences), SENTENCES_PER_BLOCK):
             part = slice(start, start + SENTENCES_PER_BLOCK)
-            embeddings[part] = self._embedded(self._counted(sentences[part]))
-        for place, sentence in enumerate(sentences):
-            if anchors := self.anchors.get(sentence):
-                mean = self._counted([sentence, *anchors]).mean(axis=0)
-                embeddings[place] = self._embedded(csr_array(mean[None]))
+            groups = [[sentence, *self.anchors.get(_plain(sentence), ())] for sentence in sentences[part]]
+            embeddings[part] = dct(self.reduced.numbers(self._mean_counts(groups)), norm="ortho")
         return embeddings
 
-    def _embedded(self, counts: csr_array) -> np.ndarray:  # (sentences, dim)
-        return np.asarray(dct(self.reduced.numbers(counts), norm="ortho"))
+    def _mean_counts(self, groups: Sequence[Sequence[str]]) -> csr_array:  # (groups, names)
+        sizes = np.array([*map(len, groups)])
+        ends = np.concatenate([[0], sizes.cumsum()])
+        weights = csr_array((np.repeat(1 / sizes, sizes), np.arange(ends[-1]), ends), shape=(len(sizes), ends[-1]))
+        return weights @ self._counted([*chain.from_iterable(groups)])
 
     def _counted(self, sentences: Sequence[str]) -> csr_array:  # (sentences, names)
         return csr_array(self.counts.transform(sentences))
@@ -155,7 +155,7 @@ def load_tf_idf(request: EncoderRequest) -> BaseEncoder:
         letters += sum(map(len, own))
         labelled = labelled or {"sentence", "label"} <= row.keys()
         for anchor, positive in product(_texts(row, "anchor"), _texts(row, "positive")):
-            anchors.setdefault(positive, []).append(anchor)
+            anchors.setdefault(_plain(positive), []).append(anchor)
     if not any(text.strip() for text in texts):
         raise UserError(f"{path} holds no text")
     return TfIdf(texts, labelled, anchors)
@@ -164,3 +164,8 @@ def load_tf_idf(request: EncoderRequest) -> BaseEncoder:
 def _texts(row: Mapping[str, object], *names: str) -> Iterator[str]:
     for value in map(row.get, names):
         yield from (each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str))
+
+
+def _plain(text: str) -> str:
+    """Return the text with single spaces, as tests have it."""
+    return " ".join(text.split())

@@ -74,13 +74,6 @@ class Split:
         """Return the texts of each example: one sentence, two, or a query."""
         return zip(*([self.left] if self.right is None else [self.left, self.right]), strict=True)
 
-    def relevant_documents(self) -> list[list[str]]:
-        """Return the relevant documents of each query; an empty list for each example that is no query."""
-        if self.documents is None:
-            return [[] for _ in self.left]
-        texts = self.documents.texts
-        return [[texts[n] for n, grade in judged.items() if grade > 0] for judged in self.documents.judged]
-
     def select(self, kept: np.ndarray) -> Split:
         """Return a split with only the sentences or pairs at the indices `kept`."""
         right = None if self.right is None else [self.right[number] for number in kept]

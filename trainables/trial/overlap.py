@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +15,6 @@ from trainables.senteval.read_task import kept_task
 from trainables.senteval.tasks import TASKS, kind_of
 from trainables.trial.data_requests import sampler_request
 
-MAX_TRAINED = 0.5
-"""Relevant documents in the training data count only if at most this share of queries has such a document."""
-
 
 def overlap(
     recipe: Recipe, senteval: Path, tasks: Iterable[str], fingerprints: tuple[str | None, str | None]
@@ -25,8 +22,9 @@ def overlap(
     """Return for each task with a test split, (items,), whether each item contains a sentence of the corpus. None for a
     recipe without training, and for a layout without sentences.
 
-    Near duplicates count, by the rule of `leaks`. The sentences of a search item are its query and relevant documents.
-    `senteval`: the tasks' folder. `fingerprints`: of corpus and tasks. Errors of reading corpus or tasks are raised.
+    Near duplicates count, by the rule of `leaks`. Of a search only queries count: its documents may be known, such as
+    the answers of an FAQ. `senteval`: the tasks' folder. `fingerprints`: of corpus and tasks. Errors of reading either
+    are raised.
     """
     if not recipe.trains or not recipe.part(Layout).has_sentences:
         return None
@@ -45,27 +43,17 @@ def _seen(
 
     Only test sentences, which are few, are held in memory; corpus sentences are read one by one.
     """
-    items, answers = dict[str, Sequence[Sequence[str]]](), dict[str, Sequence[Sequence[str]]]()
-    for name in tasks:
-        splits = kind_of(name).tested_splits(kept_task(TASKS[name], senteval))
-        if any(map(len, splits)):
-            items[name] = [item for split in splits for item in split.items()]
-            answers[name] = [item for split in splits for item in split.relevant_documents()]
-    every = (text for texts in (*items.values(), *answers.values()) for item in texts for text in item)
+    items = {name: texts for name in tasks if (texts := _test_items(name, senteval))}
+    every = (text for texts in items.values() for item in texts for text in item)
     numbers = {text: number for number, text in enumerate(dict.fromkeys(every))}
-    tested, trained = TextIndex(numbers), set[int]()
+    tested, seen = TextIndex(numbers), set[int]()
     for sentence in all_sentences(layout, request):
-        trained.update(tested.matches(sentence))
-    seen = [text in trained for text in range(len(numbers))]
-
-    def marks(texts: Iterable[Sequence[str]]) -> np.ndarray:  # (items,)
-        return np.array([any(seen[numbers[text]] for text in item) for item in texts])
-
-    return {name: _of_items(marks(items[name]), marks(answers[name])) for name in items}
+        seen.update(tested.matches(sentence))
+    return {
+        name: np.array([any(numbers[text] in seen for text in item) for item in texts]) for name, texts in items.items()
+    }
 
 
-def _of_items(own: np.ndarray, answers: np.ndarray) -> np.ndarray:  # (items,)
-    """Return the marks of queries joined with the marks of their relevant documents (`answers`). If training has seen
-    documents of most queries, they are a known set to rank for new queries, such as the answers of an FAQ, and their
-    marks do not count."""
-    return own | answers if answers.mean() <= MAX_TRAINED else own
+def _test_items(name: str, senteval: Path) -> list[tuple[str, ...]]:
+    splits = kind_of(name).tested_splits(kept_task(TASKS[name], senteval))
+    return [item for split in splits for item in split.items()]

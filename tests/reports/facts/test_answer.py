@@ -273,7 +273,7 @@ def test_without_finalists_it_is_told_whether_none_was_better_or_a_limit_had_no_
     best = name_of(results, ranking(results)[0].recipe_hash)
     line = "Keep   the base settings, and train with them: no recipe of the search scored above them in development"
     if named:
-        line = "Best   so far: the base settings; no time was left to judge a recipe of the search"
+        line = "Best   so far: the base settings; limits left out the recipes of the search"
     answer, text = Answer.of(results), text_of(results)
     assert line in text
     assert answer.kind == ("open" if named else "base")
@@ -768,7 +768,7 @@ def test_under_a_spent_limit_a_larger_one_is_named(make: Make, tmp_path: Path) -
         words = "\n".join(as_text(lines(ahead, results.info, str)))
         scores = "on 1/8 of the data #9 scored 73.00 in development, the base settings 71.00"
         chance = " (chance: ±0.80)" if error else ""
-        assert f"{scores}{chance}: no time was left to judge it{more}\n" in words
+        assert f"{scores}{chance}: a limit left it out{more}\n" in words
     many = "\n".join(as_text(lines(dataclasses.replace(answer, seeds=665), results.info, str)))
     assert (
         "Next   to show so small a gain would take 665 seeds each; more recipes (--limit minutes=80 in all) may find"

@@ -59,7 +59,7 @@ def test_the_same_trials_are_one_look_and_more_trials_another(folder: Path):
     write_report(folder)
     first = (folder / "report.md").read_text()
     assert "**Look 1 at this study.**" in first
-    assert "uses 3 of these percent: its intervals hold at 97 %" in first
+    assert "uses 3 of these percent: its intervals of gains hold at 97 %" in first
     write_report(folder, ["md", "html"])
     assert (folder / "report.md").read_text() == first
     assert len(look_names(folder)) == 1
@@ -69,7 +69,7 @@ def test_the_same_trials_are_one_look_and_more_trials_another(folder: Path):
     write_report(folder)
     second = (folder / "report.md").read_text()
     assert "**Look 2 at this study.**" in second
-    assert "uses 0.76 of these percent: its intervals hold at 99.2 %" in second
+    assert "uses 0.76 of these percent: its intervals of gains hold at 99.2 %" in second
     write_report(folder)
     assert (folder / "report.md").read_text() == second
     assert len(look_names(folder)) == 2
@@ -122,7 +122,7 @@ def test_looks_are_in_the_order_of_their_times(folder: Path):
 def test_a_late_look_is_never_at_100_percent(folder: Path):
     results = dataclasses.replace(Results.load(folder), looks=[f"{number:016}" for number in range(29)])
     text = comparisons.look(look_number(results))
-    assert "uses 0.0034 of these percent: its intervals hold at 99.997 %" in text
+    assert "uses 0.0034 of these percent: its intervals of gains hold at 99.997 %" in text
 
 
 def test_a_link_that_leads_out_keeps_no_look(folder: Path, capsys: pytest.CaptureFixture[str]):

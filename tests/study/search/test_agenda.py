@@ -432,6 +432,29 @@ def test_room_is_kept_for_the_best_recipe_though_its_training_is_long(minutes: f
     assert seeds(ran, pick.recipe) >= 1
 
 
+@pytest.mark.parametrize(("ahead", "many"), [(0.2, True), (2.0, False)])
+def test_a_long_recipe_keeps_others_from_training_if_it_is_clearly_ahead(ahead: float, many: bool) -> None:
+    """The first recipe takes six times as long as others; after it come twelve bad ones, then good ones."""
+    usual = outcome(4 * MINUTE)
+    search, clock, explorer = agenda(34, places=2, epochs=(6, *[1] * 399))
+
+    def scored(trial: Trial) -> tuple[float, Record]:
+        seconds, record = usual(trial)
+        rate = trial.recipe.optimisation.learning_rate
+        place = next(
+            (n for n, each in enumerate(explorer.proposed) if each.recipe.optimisation.learning_rate == rate), -1
+        )
+        score = 70.0 + (ahead if place == 0 else -5.0 if 0 < place < 13 else 8.0 if place > 0 else 0.0)
+        scores = {"STSBenchmark": {"dev_spearman_cosine": score if trial.recipe.trains else 60.0}}
+        made = made_record(trial.recipe.flat(), trial.recipe_hash, trial.seed, scores=scores, cost=record.cost)
+        return seconds, dataclasses.replace(made, training=record.training)
+
+    drive(search, clock, scored)
+    (pick,) = search.finalists or ()
+    assert (len(explorer.proposed) > 20) == many
+    assert (pick.recipe.optimisation.epochs == 1) == many
+
+
 def test_the_room_for_whole_finals_is_that_of_the_best_on_a_part() -> None:
     search, clock, explorer = agenda(60, places=1)
     for _ in range(10):

@@ -75,7 +75,7 @@ def test_a_positive_is_embedded_with_its_anchors(tmp_path: Path):
     """An answer that shares no letters with a new question lies near it where a known question of that answer does."""
     rows = [
         {"anchor": "reset my password", "positive": ["see page 7"]},
-        {"anchor": "password forgotten", "positive": ["see page 7"]},
+        {"anchor": "password forgotten", "positive": ["see\n page 7"]},  # tests have single spaces
         {"anchor": "cancel the order", "positive": ["write to us", "call 12"]},
     ]
     encoder = load_encoder(EncoderConfig("tf_idf", str(write(tmp_path / "train.jsonl", *rows))), device="cpu")

@@ -21,7 +21,6 @@ from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import EncoderConfig, Recipe
 from trainables.senteval import items
 from trainables.senteval.examples import Split, TaskData
-from trainables.senteval.own_tasks import own_tasks
 from trainables.senteval.read_task import kept_task
 from trainables.senteval.scoring import geometry
 from trainables.senteval.tasks import TASKS, kind_of
@@ -171,19 +170,6 @@ class TestOverlap:
         near, other = text.replace("morning", "day"), " ".join(reversed(text.split()))
         (tmp_path / "senteval/downstream/TREC/TREC_10.label").write_text(f"DESC:x {near}\nHUM:x {other}\n")
         assert overlap(recipe, tmp_path / "senteval", ["TREC"], (None, "1"))["TREC"].tolist() == [True, False]
-
-    def test_relevant_documents_of_a_search_count_unless_most_are_trained(self, recipe: Recipe, tmp_path: Path) -> None:
-        """Answers that most queries share with training are a known set, as of an FAQ: only a query is an overlap."""
-        rows = [("who sleeps", "a person sleeps"), ("two dogs run", "they do"), ("who runs", "nobody"), ("why", "so")]
-        for name, changes in (("few", {}), ("faq", {"positive": "a person sleeps"})):
-            lines = [json.dumps({"query": query, "positive": answer, **changes}) for query, answer in rows]
-            (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
-        TASKS.add(*own_tasks([], [f"few={tmp_path}/few.jsonl", f"faq={tmp_path}/faq.jsonl"]))
-        seen = overlap(recipe, tmp_path, ["few", "faq"], (None, "0"))
-        for name in seen:
-            TASKS.remove(name)
-        assert seen["few"].tolist() == [True, True, False, False]
-        assert seen["faq"].tolist() == [False, True, False, False]
 
     def test_files_are_read_once_as_long_as_they_stay(
         self, recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -162,6 +162,8 @@ LABELLED = {
     ("text", "Category"): True,
     ("query", "intent"): True,
     ("sentence", "section"): True,
+    ("utterance", "intent_name"): True,
+    ("text", "label_text"): True,
     ("answer", "topic"): False,
     ("message", "lang"): False,
     ("title", "text"): False,
@@ -192,6 +194,14 @@ def test_a_column_that_is_called_as_labels_are_is_the_label_of_the_only_text(
         [{"sentence": text, "label": str(label)} for text, label in zip(texts, [*labels] * 32, strict=False)],
     )
     assert own_tasks([], [str(file)])[0].kind == "classes"
+
+
+def test_what_differs_in_most_rows_is_no_label(tmp_path: Path) -> None:
+    """Names of sections beside their texts are pairs."""
+    file = tmp_path / "mine.csv"
+    texts = [f"how many of {word} do I get" for word in WORDS]
+    pandas.DataFrame({"text": texts, "section_name": [f"about {word}" for word in WORDS]}).to_csv(file, index=False)
+    assert rows(file)[0] == "pairs"
 
 
 @pytest.mark.parametrize("name", ["label", "score", "negative", "teacher"])
