@@ -174,8 +174,9 @@ class Exploration:
 
     def _may_train(self, part: Recipe, whole: Recipe) -> bool:
         """Whether `part`, the recipe `whole` on a part of its data, may train. Afterwards there must be room to compare
-        `whole` with the base settings, and the best recipe so far; if that is clearly better, it must stay one that can
-        be judged (`_leader`). And `part` must fit into the limit's share for parts, or leave room for whole finals."""
+        `whole` with the base settings, and the best recipe so far. If that is clearly better and finals have several
+        seeds, it must stay one that can be judged (`_leader`). And `part` must fit into the limit's share for parts, or
+        leave room for whole finals."""
         base, progress, leader = self.design.base, self.progress, self._leader
         if leader == whole:
             leader = None
@@ -183,7 +184,8 @@ class Exploration:
         if self.finals.size is None or not progress.fits([part], [[whole.hash, base.hash]], self.decides):
             return False
         if leader:
-            later = [[leader.hash], [base.hash]] if self._leads_clearly(leader) else [[leader.hash, base.hash]]
+            stays = self.finals.size.seeds > 1 and self._leads_clearly(leader)
+            later = [[leader.hash], [base.hash]] if stays else [[leader.hash, base.hash]]
             if not progress.fits([part], later, self.decides):
                 return False
         return progress.fits([part], (), self.decides, PARTS_SHARE) or all(
