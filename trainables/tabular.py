@@ -64,6 +64,11 @@ _WHOLE_NUMBER = re.compile(r"(-?\d+)\.0+")
 """Matches a whole number with zeros after the point, as programs write a column that has empty cells."""
 
 
+def single_spaced(text: str) -> str:
+    """Return a text as tests have it: with single spaces, and none at its ends."""
+    return " ".join(text.split())
+
+
 def roles_of(columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return the columns of each role, by their names. Case is ignored, and a space counts as `_`."""
     roles: dict[str, tuple[str, ...]] = {}

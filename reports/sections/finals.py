@@ -117,11 +117,8 @@ def _downward(finalist: Finalist) -> list[float]:
 
 def _role(name: str, finalist: Finalist) -> str:
     """Return what a recipe in the table is, `the base settings`, with the name of the row if it is one."""
-    return (
-        REFERENCE_NAMES[name]
-        if finalist.name in REFERENCE_NAMES[name]
-        else f"{REFERENCE_NAMES[name]}: {code(finalist.name)}"
-    )
+    role = REFERENCE_NAMES[name]
+    return role if finalist.name in role else f"{role}: {code(finalist.name)}"
 
 
 def _development(goal: Goal, value: float | None) -> str:

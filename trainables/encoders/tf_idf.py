@@ -22,6 +22,7 @@ from trainables.encoders.contract import BaseEncoder, check_savable
 from trainables.encoders.fingerprint import digest
 from trainables.encoders.kinds import EncoderRequest
 from trainables.errors import UserError
+from trainables.tabular import single_spaced
 from trainables.text_lines import json_object, numbered_lines
 
 DIM = 4096
@@ -75,7 +76,7 @@ class TfIdf:
         embeddings = np.zeros((len(sentences), self.dim), dtype=np.float32)
         for start in range(0, len(sentences), SENTENCES_PER_BLOCK):
             part = slice(start, start + SENTENCES_PER_BLOCK)
-            groups = [[sentence, *self.anchors.get(_plain(sentence), ())] for sentence in sentences[part]]
+            groups = [[sentence, *self.anchors.get(single_spaced(sentence), ())] for sentence in sentences[part]]
             embeddings[part] = dct(self.reduced.numbers(self._mean_counts(groups)), norm="ortho")
         return embeddings
 
@@ -155,7 +156,7 @@ def load_tf_idf(request: EncoderRequest) -> BaseEncoder:
         letters += sum(map(len, own))
         labelled = labelled or {"sentence", "label"} <= row.keys()
         for anchor, positive in product(_texts(row, "anchor"), _texts(row, "positive")):
-            anchors.setdefault(_plain(positive), []).append(anchor)
+            anchors.setdefault(single_spaced(positive), []).append(anchor)
     if not any(text.strip() for text in texts):
         raise UserError(f"{path} holds no text")
     return TfIdf(texts, labelled, anchors)
@@ -164,8 +165,3 @@ def load_tf_idf(request: EncoderRequest) -> BaseEncoder:
 def _texts(row: Mapping[str, object], *names: str) -> Iterator[str]:
     for value in map(row.get, names):
         yield from (each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str))
-
-
-def _plain(text: str) -> str:
-    """Return the text with single spaces, as tests have it."""
-    return " ".join(text.split())

@@ -39,6 +39,7 @@ from trainables.tabular import (
     rivals_of,
     roles_of,
     score_within,
+    single_spaced,
     texts_of,
 )
 
@@ -238,7 +239,7 @@ class TaskTable:
         if not isinstance(value, str):
             raise UserError(f"{where}: {column!r} is {shown(value)}, not text")
         check_text(value, repr(column), where)
-        return " ".join(value.split())
+        return single_spaced(value)
 
     @cached_property
     def _unlabelled(self) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from trainables.senteval.kinds.by_parts import MeanOverItems
 from trainables.senteval.protocol import Protocol
 from trainables.senteval.ranking import NDCG, measures, nearest
 from trainables.senteval.task_fields import TaskFields
+from trainables.tabular import single_spaced
 
 if TYPE_CHECKING:
     from trainables.senteval.table import TaskTable
@@ -109,7 +110,7 @@ def _in_a_search(given: Embedded, split: Split) -> np.ndarray:  # (items,)
 
 def judges_its_texts(row: Mapping[str, Any]) -> bool:
     """Whether a training row has a positive and a negative, and no text that is both."""
-    near, far = ({" ".join(text.split()) for text in row.get(side, ())} for side in ("positive", "negative"))
+    near, far = ({single_spaced(text) for text in row.get(side, ())} for side in ("positive", "negative"))
     return bool(near) and bool(far) and near.isdisjoint(far)
 
 
