@@ -97,7 +97,7 @@ def prepare(
                 "give --dev a file of pairs with scores, labelled texts, triplets or a folder in BEIR's "
                 "layout"
             )
-        made = hashes.split(parts, source.name, source.content in SHARED)
+        made = hashes.split(parts, source.name, lambda: map(texts, rows_of(whole)), source.content in SHARED)
         held_out_rows = _divide_rows(whole, made, train)
         census = take_census(rows_of(train), source.content, f"{source.name}, what is left of it to train on,")
     form = search_source(census.sources)

@@ -5,7 +5,8 @@
 
 No text is both held out and trained on: rows that share a text (without regard to case, white space and punctuation)
 are in one part. If nearly all rows are connected, as in NLI, anchors that share few texts are held out, and other rows
-with their texts are left out. With labelled texts, each part gets texts of every label that has enough.
+with their texts are left out. With labelled texts, each part gets texts of every label that has enough. Held-out rows
+with a near duplicate of a text of another part are trained on instead, unless this would leave few.
 
 Negatives do not connect rows, as they are often mined from the positives of other rows: a row loses the negatives that
 belong to another part. If positives are shared so often that a split without common positives would hold out only rare
@@ -17,12 +18,13 @@ from __future__ import annotations
 import functools
 import hashlib
 from array import array
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from trainables.corpora.leaks import normalise
+from trainables.corpora.leaks import TextIndex, normalise
 from trainables.errors import UserError
 
 TRAIN, DEV, TEST, LEFT_OUT = range(4)
@@ -83,9 +85,16 @@ class HashedTexts:
         self._sides.extend([ANCHOR, *[POSITIVE] * (len(texts) - 1 - negatives), *[NEGATIVE] * negatives])
         self._ends.append(len(self._texts))
 
-    def split(self, parts: Sequence[int], where: str, may_share: bool = False) -> RowParts:
-        """Assign each row to `TRAIN`, `LEFT_OUT` or one of `parts` (`DEV`, `TEST`), by the rows alone. `may_share`:
-        whether a positive may be both held out and trained on. `UserError` if there are too few rows."""
+    def split(
+        self,
+        parts: Sequence[int],
+        where: str,
+        texts: Callable[[], Iterable[Sequence[str]]],
+        may_share: bool = False,
+    ) -> RowParts:
+        """Assign each row to `TRAIN`, `LEFT_OUT` or one of `parts` (`DEV`, `TEST`), by the rows alone. `texts` returns
+        the texts of each row, as they were added. `may_share`: whether a positive may be both held out and trained on.
+        `UserError` if there are too few rows."""
         rows = len(self._ends) - 1
         if rows < MIN_ROWS:
             raise UserError(
@@ -94,19 +103,27 @@ class HashedTexts:
             )
         places = _Places.of(self._texts, self._sides, self._ends)
         if self._label:
-            return RowParts(_split_labelled(places.rows(POSITIVE), np.array(self._label), parts, where))
-        target = min(MAX_HELD_OUT, round(HELD_OUT_SHARE * rows))
-        made = places.assign_texts(_split(places.rows(POSITIVE), parts, target), POSITIVE)
+            label = np.array(self._label)
+            code = _split_labelled(places.rows(POSITIVE), label, parts, where)
+            new = places.train_on_near(code, POSITIVE, texts)
+            several_labels = all(len(np.unique(label[new == part])) > 1 for part in parts)
+            return RowParts(new if several_labels and _keeps_half(new, code, parts) else code)
+        target, side = min(MAX_HELD_OUT, round(HELD_OUT_SHARE * rows)), POSITIVE
+        code = _split(places.rows(side), parts, target)
+        made = places.assign_texts(code, side)
         if may_share and (
             made.count(LEFT_OUT) > MAX_LEFT_OUT_SHARE * rows or places.has_common_positives(target // PIECES)
         ):
-            by_anchor = places.assign_texts(_split(places.rows(ANCHOR), parts, target), ANCHOR)
+            of_anchors = _split(places.rows(ANCHOR), parts, target)
+            by_anchor = places.assign_texts(of_anchors, ANCHOR)
             if 2 * by_anchor.smallest(parts) >= made.smallest(parts):
-                made = by_anchor
+                code, made, side = of_anchors, by_anchor, ANCHOR
+        least = min(target, MIN_ROWS) // 2
+        without_near = places.assign_texts(places.train_on_near(code, side, texts), side)
+        if without_near.smallest(parts) >= least and _keeps_half(without_near.code, made.code, parts):
+            made = without_near
         trained_on, left_out = made.count(TRAIN), made.count(LEFT_OUT)
-        if made.smallest(parts) < min(target, MIN_ROWS) // 2 or trained_on < MIN_TRAINED_SHARE * (
-            trained_on + left_out
-        ):
+        if made.smallest(parts) < least or trained_on < MIN_TRAINED_SHARE * (trained_on + left_out):
             raise UserError(
                 f"{where}: its rows hang together by their texts, so that without a common one "
                 f"{made.smallest(parts):,} could be put aside to judge models by, and {trained_on:,} trained on; "
@@ -141,6 +158,36 @@ class _Places:
         row, text = self._distinct(self.side == POSITIVE)
         common = np.bincount(text) > max(1, many)
         return 2 * len(np.unique(row[common[text]])) > len(self.starts) - 1
+
+    def train_on_near(
+        self, code: np.ndarray, last_side: int, texts: Callable[[], Iterable[Sequence[str]]]
+    ) -> np.ndarray:
+        """Return `code`, but `TRAIN` for each held-out row that shares a text, equal or nearly (`TextIndex`), with a
+        row of another part. Only texts of sides up to `last_side` count. `texts` as in `HashedTexts.split`."""
+        counted = np.bincount(self.row[self.side <= last_side], minlength=len(code)).tolist()
+
+        def rows(parts: Sequence[int]) -> Iterator[tuple[int, Sequence[str]]]:
+            for row, (part, row_texts) in enumerate(zip(code.tolist(), texts(), strict=True)):
+                if part in parts:
+                    yield row, row_texts[: counted[row]]  # negatives are last
+
+        rows_of = defaultdict[str, list[int]](list)
+        for row, row_texts in rows((DEV, TEST)):
+            for text in row_texts:
+                rows_of[text].append(row)
+        numbered = [*rows_of.values()]
+        index = TextIndex({text: number for number, text in enumerate(rows_of)})
+        near = {
+            (row, other)
+            for row, row_texts in rows((TRAIN, DEV, TEST))
+            for text in row_texts
+            for number in index.matches(text)
+            for other in numbered[number]
+        }
+        both, code = np.array(sorted(near), np.int64).reshape(-1, 2), code.copy()
+        while (moved := both[code[both[:, 0]] != code[both[:, 1]]]).size:
+            code[moved] = TRAIN
+        return code
 
     def _distinct(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return row and text of some places, each pair once."""
@@ -213,6 +260,11 @@ class _Rows:
         np.minimum.at(first, self.piece, self.order[self.anchor])
         pieces = np.argsort(first, kind="stable")
         return pieces[size[pieces] <= max(1, target // PIECES)]
+
+
+def _keeps_half(code: np.ndarray, before: np.ndarray, parts: Sequence[int]) -> bool:
+    """Whether each of these parts keeps at least half of the rows that it had before."""
+    return all(2 * (code == part).sum() >= (before == part).sum() for part in parts)
 
 
 def _split(rows: _Rows, parts: Sequence[int], target: int) -> np.ndarray:

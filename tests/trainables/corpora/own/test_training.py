@@ -197,7 +197,45 @@ def split(rows: list[list[str]], parts: tuple[int, ...] = (DEV, TEST)) -> np.nda
     data = HashedTexts()
     for row in rows:
         data.add(row)
-    return data.split(parts, "mine.csv").code
+    return data.split(parts, "mine.csv", lambda: rows).code
+
+
+def near_copies(count: int, copies: int, words: int = 12) -> list[list[str]]:
+    """Pairs of new words; the positive of each of the first `copies` differs in a last word from that of another."""
+    draw = random.Random(0)
+    texts = [" ".join(f"w{draw.randrange(10**6)}" for _ in range(words)) for _ in range(count)]
+    texts[:copies] = [f"{texts[copies + number]} x" for number in range(copies)]
+    return [[f"question {number} {draw.randrange(10**6)}", text] for number, text in enumerate(texts)]
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+def test_near_copies_of_texts_of_another_part_are_trained_on(labelled: bool) -> None:
+    rows = near_copies(1000, 200)
+    rows = [row[1:] for row in rows] if labelled else rows
+    data, before = HashedTexts(), HashedTexts()
+    for number, row in enumerate(rows):
+        for each in (data, before):
+            each.add(row, str(number % 2) if labelled else None)
+    code = data.split((DEV, TEST), "mine", lambda: rows).code
+    fresh = [[f"{number}"] * len(row) for number, row in enumerate(rows)]  # no near copies: the split by equal texts
+    by_equal = before.split((DEV, TEST), "mine", lambda: fresh).code
+    apart = {number for number in range(200) if by_equal[number] != by_equal[number + 200]}
+    assert len(apart) > 40
+    assert all(code[number] == code[number + 200] for number in range(200))
+    moved = set(np.flatnonzero(code != by_equal).tolist())
+    assert moved == {each for number in apart for each in (number, number + 200) if by_equal[each] != TRAIN}
+    assert all(code[number] == TRAIN for number in moved)
+
+
+def test_near_copies_stay_where_little_else_could_be_held_out() -> None:
+    rows = [
+        [f"question {number}", f"the same eleven words of a letter to each of them {number}"] for number in range(400)
+    ]
+    made = HashedTexts()
+    for row in rows:
+        made.add(row)
+    code = made.split((DEV, TEST), "mine", lambda: rows).code
+    assert [(code == part).sum() for part in (DEV, TEST)] == [40, 40]
 
 
 def on_several_sides(rows: list[list[str]], part: np.ndarray) -> set[str]:
@@ -336,7 +374,9 @@ def test_whatever_the_rows_share_no_text_that_is_kept_apart_has_two_parts(seed: 
     data = HashedTexts()
     for anchor, right, wrong in rows:
         data.add([anchor, *right, *wrong], negatives=len(wrong))
-    made = data.split((DEV, TEST), "mine", may_share=True)
+    made = data.split(
+        (DEV, TEST), "mine", lambda: ([anchor, *right, *wrong] for anchor, right, wrong in rows), may_share=True
+    )
     sides: dict[str, set[int]] = {}
     for number, (anchor, right, wrong) in enumerate(rows):
         stays = made.kept_texts.get(number, [True] * (1 + len(right) + len(wrong)))
@@ -471,20 +511,17 @@ def test_rows_that_disagree_or_repeat_are_counted(content: str, tmp_path: Path) 
 @pytest.mark.parametrize("sizes", [[20_000] + [6] * 499, [6] * 700, [9_000, 3_000]])
 def test_no_part_of_uneven_labels_has_more_than_a_thousand(sizes: list[int]) -> None:
     data, labels = HashedTexts(), np.repeat(np.arange(len(sizes)), sizes)
-    for number, label in enumerate(labels):
-        data.add([f"text {number}"], str(label))
-    code = data.split((DEV, TEST), "mine").code
+    rows = [[f"text {number}"] for number in range(len(labels))]
+    for row, label in zip(rows, labels, strict=True):
+        data.add(row, str(label))
+    code = data.split((DEV, TEST), "mine", lambda: rows).code
     for part in (DEV, TEST):
         assert 990 <= (code == part).sum() <= MAX_HELD_OUT
         assert np.unique(labels[code == part], return_counts=True)[1].min() >= MIN_LABEL_TEXTS
 
 
 def test_no_part_of_uneven_groups_has_more_than_a_thousand() -> None:
-    data = HashedTexts()
-    for group in range(150):
-        for row in range(90):
-            data.add([f"anchor {group}", f"positive {group} {row}"])
-    code = data.split((DEV, TEST), "mine").code
+    code = split([[f"anchor {group}", f"positive {group} {row}"] for group in range(150) for row in range(90)])
     assert min((code == part).sum() for part in (DEV, TEST)) >= 900
     assert max((code == part).sum() for part in (DEV, TEST)) <= MAX_HELD_OUT
 
