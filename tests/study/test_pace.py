@@ -80,7 +80,7 @@ def test_what_is_left_has_room_for_a_search(rows: int, rooms: float, scoring: fl
     assert fitting_share(rows, 60.0, 60.0 * scoring, 60.0 * rooms) == expected
 
 
-@pytest.mark.parametrize(("minutes", "share"), [(10, 0.33), (19, 0.68), (60, None)])
+@pytest.mark.parametrize(("minutes", "share"), [(10, 0.33), (28, 0.68), (60, None)])
 def test_rows_for_parts_are_left_where_a_search_has_room(minutes: float, share: float | None) -> None:
     """A training takes 12 minutes and scoring one; on two places, with a batch of 64. The base alone must end."""
     assert fitting_share(3000, 12 * 60.0, 60.0, 2 * 60 * minutes, 2048) == share
