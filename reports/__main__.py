@@ -117,31 +117,31 @@ def _report(arguments: Sequence[str]) -> int:
 
     for plugin in options.plugin:
         load_plugin(plugin)
-    place = _pull_results(options.results)
+    location = _pull_results(options.results)
     if options.trust:
         from reports.ledger.own_code import trust_folder
 
-        trust_folder(place.folder)
+        trust_folder(location.folder)
     if options.check:
         for name in options.across:  # the report itself lists the guards that it ignored
             GUARDS[name]
-        return _check(place, options.sentences)
+        return _check(location, options.sentences)
     if options.live:
         from reports.live import serve
 
-        place.follow()
-        serve(place.folder, place.push)
+        location.follow()
+        serve(location.folder, location.push)
         return 0
     if options.items is not None:
-        return _items(place, options.items, options.format, options.sentences)
+        return _items(location, options.items, options.format, options.sentences)
     from reports.formats import FORMATS
     from reports.report import write_report
 
     formats = [name.strip() for name in options.format.split(",")]
-    write_report(place.folder, formats, across=options.across, sentences=options.sentences)
-    place.push_changed()
+    write_report(location.folder, formats, across=options.across, sentences=options.sentences)
+    location.push_changed()
     for name in formats:
-        print(place.address_of(FORMATS[name].file))
+        print(location.address_of(FORMATS[name].file))
     return 0
 
 
@@ -150,33 +150,33 @@ def _pull_results(results: str) -> ResultsLocation:
     from reports.ledger import STUDY
     from reports.ledger.location import open_location
 
-    place = open_location(results, Path())
-    place.pull()
-    if place.url and not place.exists(STUDY):
-        raise UserError(f"{place.shown} holds no {STUDY}; give a folder or a URL that a study wrote")
-    return place
+    location = open_location(results, Path())
+    location.pull()
+    if location.url and not location.exists(STUDY):
+        raise UserError(f"{location.shown} holds no {STUDY}; give a folder or a URL that a study wrote")
+    return location
 
 
-def _items(place: ResultsLocation, task: str, format: str, sentences: Path | None) -> int:
+def _items(location: ResultsLocation, task: str, format: str, sentences: Path | None) -> int:
     from reports.facts.results import Results
     from reports.items import Items
 
     if format not in ("md", "json"):
         raise UserError(f"--items is shown on the console, or printed with --format json, not {format!r}")
-    answered = Items.of(Results.load(place.folder), task, sentences)
+    answered = Items.of(Results.load(location.folder), task, sentences)
     print(json.dumps(answered.as_json(), indent=1) if format == "json" else answered.as_text())
     return 0
 
 
-def _check(place: ResultsLocation, sentences: Path | None) -> int:
+def _check(location: ResultsLocation, sentences: Path | None) -> int:
     from reports.check import check
 
-    problems = check(place.folder, sentences)
+    problems = check(location.folder, sentences)
     for problem in problems:
         print(problem)
     if not problems:
         print(
-            f"{place.shown}: the scores are those of the kept predictions, and the report is what the folder gives, "
+            f"{location.shown}: the scores are those of the kept predictions, and the report is what the folder gives, "
             "with its pictures and tables"
         )
     return 1 if problems else 0
@@ -219,12 +219,12 @@ def _export(arguments: Sequence[str]) -> int:
         "folder", type=expanded, nargs="?", metavar="FOLDER", help="where to; within RESULTS without it"
     )
     options = parser.parse_args(arguments)
-    place = _pull_results(options.results)
+    location = _pull_results(options.results)
     from reports.export import export
 
-    if place.url and options.folder is None:
+    if location.url and options.folder is None:
         raise UserError("name a FOLDER for the model: its row's results are at a URL")
-    print(export(place.folder, options.row, options.folder, place.fetch))
+    print(export(location.folder, options.row, options.folder, location.fetch))
     return 0
 
 
@@ -240,9 +240,9 @@ def _mteb(arguments: Sequence[str]) -> int:
     from reports.mteb_scores import score, tasks_of
 
     tasks = tasks_of(options.tasks)
-    place = _pull_results(options.results)
-    score(place, tasks)
-    place.push_changed()
+    location = _pull_results(options.results)
+    score(location, tasks)
+    location.push_changed()
     return 0
 
 
@@ -264,10 +264,10 @@ def _size(arguments: Sequence[str]) -> int:
     from reports.size import SizeBudget, write
 
     budget = None if options.budget is None else SizeBudget.of(options.budget)
-    place = _pull_results(options.results)
-    for line in write(place, budget, [name.strip() for name in options.format.split(",")]):
+    location = _pull_results(options.results)
+    for line in write(location, budget, [name.strip() for name in options.format.split(",")]):
         print(line)
-    place.push_changed()
+    location.push_changed()
     return 0
 
 

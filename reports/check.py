@@ -32,7 +32,7 @@ _ACROSS = re.compile(r"Judged all the same, as `+ ?--across ([\w-]+)")
 
 
 def check(results: Path, sentences: Path | None = None) -> list[str]:
-    """Return every problem as a sentence that names the place and both numbers; empty if there is none.
+    """Return every problem as a sentence that names the position and both numbers; empty if there is none.
 
     The report is written again in the formats that the folder has, with the same guards ignored. `sentences` is the
     SentEval folder of `write_report`; without it the sentences in the page are not checked. Raise `UserError` if the

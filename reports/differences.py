@@ -29,7 +29,7 @@ MAX_SHOWN_LENGTH = 120
 _VALUE = re.compile(rf"(?:(?<![\w.])[+-])?\d+(?:,\d{{3}})*(?:\.\d+)?|{DASH}")
 _RULE = set("|-: ")
 """Characters of the rule below the head of a markdown table. The rule's length depends on the widths of the numbers."""
-_PLACE = re.compile(r'(?<=\s)(?:d|x|y|x1|x2|y1|y2|width|height|points|transform|viewBox)="([^"]*)"')
+_COORDINATES = re.compile(r'(?<=\s)(?:d|x|y|x1|x2|y1|y2|width|height|points|transform|viewBox)="([^"]*)"')
 """Finds attributes that hold coordinates."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 _NAME = re.compile(r'(?<=\sid=")[^"]+|(?<=href="#)[^"]+|(?<=url\(#)[^)]+')
@@ -47,7 +47,7 @@ class _Piece:
     """The words without numbers, spaces and rules. Pieces of equal shape may differ only in numbers."""
     row: str = ""
     """The first cell if the piece is a line of a table; otherwise empty."""
-    places: tuple[float, ...] = ()
+    coordinates: tuple[float, ...] = ()
 
 
 def differences(stored: str, again: str, name: str, sentences: bool = False) -> Iterator[str]:
@@ -65,7 +65,7 @@ def differences(stored: str, again: str, name: str, sentences: bool = False) -> 
                 yield f"{name}{first.where}, says {_short(first)}, but the folder gives {_short(second)}."
             else:
                 yield from _numbers(f"{name}{first.where},{first.row}", first.words, second.words)
-                if not moved and not _near(first.places, second.places):
+                if not moved and not _near(first.coordinates, second.coordinates):
                     moved = True
                     other = "elsewhere than the folder gives it (so may another version of matplotlib)"
                     yield f"{name}{first.where}, draws {_short(first)} {other}."
@@ -132,15 +132,17 @@ def _of_markup(text: str, sentences: bool) -> Iterator[_Piece]:
     named = _NAME.sub(lambda name: f"name {names.setdefault(name[0], len(names))}", text)
     line, before = 1, ""
     for token in re.findall(r"<[^>]*>|[^<]+", named):
-        places: tuple[float, ...] = ()
+        coordinates: tuple[float, ...] = ()
         parts = [token]
         if token.startswith("<"):
-            places = tuple(float(place) for own in _PLACE.findall(token) for place in _NUMBER.findall(own))
-            parts = [_PLACE.sub(lambda own: _NUMBER.sub("#", own[0]), token)]
+            coordinates = tuple(
+                float(coordinate) for own in _COORDINATES.findall(token) for coordinate in _NUMBER.findall(own)
+            )
+            parts = [_COORDINATES.sub(lambda own: _NUMBER.sub("#", own[0]), token)]
         elif before.startswith(_DATA):
             parts = [*_entries(token, sentences)]
         for words in filter(None, (" ".join(part.split()) for part in parts)):
-            yield _Piece(f", line {line}", words, _VALUE.sub("#", words), places=places)
+            yield _Piece(f", line {line}", words, _VALUE.sub("#", words), coordinates=coordinates)
         line, before = line + token.count("\n"), token
 
 
@@ -156,11 +158,11 @@ def _entries(data: str, sentences: bool) -> Iterator[str]:
     yield from _values(content, "")
 
 
-def _values(value: Any, place: str) -> Iterator[str]:
+def _values(value: Any, path: str) -> Iterator[str]:
     inner = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else None
     if inner is None:
-        yield f"{place}: {f'{value:.9g}' if isinstance(value, float) else json.dumps(value, ensure_ascii=False)}"
+        yield f"{path}: {f'{value:.9g}' if isinstance(value, float) else json.dumps(value, ensure_ascii=False)}"
         return
-    yield f"{place}: {len(value)} entries"
+    yield f"{path}: {len(value)} entries"
     for name, item in inner:
-        yield from _values(item, f"{place}.{name}" if place else str(name))
+        yield from _values(item, f"{path}.{name}" if path else str(name))

@@ -137,24 +137,24 @@ class Items:
             mended, broke = np.flatnonzero(change > 0), np.flatnonzero(change < 0)
         texts, classes, why = _texts(results, task, after.named, folder)
 
-        def named(place: int) -> dict[str, Any]:
+        def named(index: int) -> dict[str, Any]:
             if not classes or before.answered is None or after.answered is None or after.right is None:
                 return {}
-            label, *guesses = (classes[int(of[place])] for of in (after.right, before.answered, after.answered))
+            label, *guesses = (classes[int(of[index])] for of in (after.right, before.answered, after.answered))
             return {"label": label, "guesses": tuple(guesses)}
 
-        def changed_items(places: np.ndarray) -> tuple[Item, ...]:
-            order = places[np.argsort(-np.abs(change[places]), kind="stable")]
+        def changed_items(indices: np.ndarray) -> tuple[Item, ...]:
+            order = indices[np.argsort(-np.abs(change[indices]), kind="stable")]
             return tuple(
                 Item(
-                    int(place) + 1,
-                    float(change[place]),
-                    None if before.own is None else float(before.own[place]),
-                    None if after.own is None else float(after.own[place]),
-                    texts[place] if texts else None,
-                    **named(place),
+                    int(index) + 1,
+                    float(change[index]),
+                    None if before.own is None else float(before.own[index]),
+                    None if after.own is None else float(after.own[index]),
+                    texts[index] if texts else None,
+                    **named(index),
                 )
-                for place in order
+                for index in order
             )
 
         changes = changed_items(mended), changed_items(broke)
@@ -298,10 +298,10 @@ def of_own_data(task: str) -> bool:
 
 def _texts(results: Results, task: str, named: str, folder: Path | None) -> tuple[list[str], tuple[str, ...], str]:
     """Return the items' texts in order, the names of the classes, and the reason if the texts are not available."""
-    place = folder or Path(results.evaluation.senteval)
-    if folder is None and not of_own_data(task) and str(place) == SCENES:
+    senteval = folder or Path(results.evaluation.senteval)
+    if folder is None and not of_own_data(task) and str(senteval) == SCENES:
         return [], (), "no texts: the task is of the built-in corpus; name its SentEval folder with --sentences FOLDER"
     try:
-        return *texts_of(TASKS[task], place, named), ""
+        return *texts_of(TASKS[task], senteval, named), ""
     except (UserError, OSError) as error:
         return [], (), f"no texts: {error}"

@@ -52,7 +52,7 @@ def tasks_of(names: Sequence[str]) -> list[Any]:
     return [*tasks.values()]
 
 
-def score(place: ResultsLocation, tasks: Sequence[Any]) -> None:
+def score(location: ResultsLocation, tasks: Sequence[Any]) -> None:
     """Score the kept models on these tasks, and keep the result files of `mteb` and each model's metadata.
 
     Raise `UserError` if there is no kept model, or if data cannot be loaded.
@@ -60,10 +60,10 @@ def score(place: ResultsLocation, tasks: Sequence[Any]) -> None:
     import mteb
     from sentence_transformers import SentenceTransformer
 
-    folder = place.folder
-    models = list(kept_models(Results.load(folder), place.fetch))
+    folder = location.folder
+    models = list(kept_models(Results.load(folder), location.fetch))
     if not models:
-        raise UserError(f"{place.shown} holds no model of a row or finalist; run the study with --keep-models all")
+        raise UserError(f"{location.shown} holds no model of a row or finalist; run the study with --keep-models all")
     for name, record, source in models:
         missing = [task for task in tasks if not file_of(folder, record, task.metadata.name).exists()]
         if not missing:
@@ -96,7 +96,7 @@ def _tasks(mteb: Any, name: str) -> list[Any]:
 def kept_models(
     results: Results, fetch: Callable[[str], object] = lambda name: None
 ) -> Iterator[tuple[str, Record, str]]:
-    """Yield the recipe's name, the best trial with a kept model, and the place of that model: for rows, then for
+    """Yield the recipe's name, the best trial with a kept model, and the location of that model: for rows, then for
     finalists. `fetch` copies a model's folder to this machine."""
     finals = results.info.finals
     recipes = [*results.labels, *(finals.finalists if finals else ()), *(finals.hashes if finals else ())]

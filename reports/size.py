@@ -162,24 +162,24 @@ def _candidate_sizes(smaller: Sequence[ScoredSize]) -> list[ScoredSize]:
     score or, without development scores, the sizes of full width, which differ in the precision of numbers alone."""
     if all(sized.dev for sized in smaller):
         values = np.array([[-sized.bytes, sized.dev.mean] for sized in smaller if sized.dev])
-        tried = [smaller[place] for place in on_front(values)]
+        tried = [smaller[index] for index in on_front(values)]
     else:
         widest = max(sized.variant.width for sized in smaller)
         tried = [sized for sized in smaller if sized.variant.width == widest]
     return sorted(tried, key=lambda sized: -sized.bytes)
 
 
-def write(place: ResultsLocation, budget: SizeBudget | None, formats: Sequence[str]) -> Iterator[str]:
+def write(location: ResultsLocation, budget: SizeBudget | None, formats: Sequence[str]) -> Iterator[str]:
     """Score the model in every size and write the page; yield lines for a console.
 
     Raise `UserError` if there is no kept model or no test figure, and for an unknown format.
     """
     if unknown := [name for name in formats if name not in WRITTEN]:
         raise UserError(f"--format {unknown[0]}: the sizes are written as {' or '.join(WRITTEN)}")
-    results = Results.load(place.folder)
+    results = Results.load(location.folder)
     if not results.figures:
-        raise UserError(f"{place.shown} has no test score, so no size can be judged")
-    record, figure = model_to_ship(results, place), results.figures[0]
+        raise UserError(f"{location.shown} has no test score, so no size can be judged")
+    record, figure = model_to_ship(results, location), results.figures[0]
     sizes = score_sizes(results, record, figure)
     blocks = [*blocks_of(results, record, figure, sizes, budget)]
     title = f"How small: {name_of(results, record.recipe_hash)}"
@@ -188,19 +188,19 @@ def write(place: ResultsLocation, budget: SizeBudget | None, formats: Sequence[s
     for name in formats:
         path = writable_path(results.folder, f"size.{name}")
         load(FORMATS[name].writer)(document, path)
-        yield str(place.address_of(path.name))
+        yield str(location.address_of(path.name))
 
 
-def model_to_ship(results: Results, place: ResultsLocation) -> Record:
+def model_to_ship(results: Results, location: ResultsLocation) -> Record:
     """Return the trial or soup to use whose model was kept, else the next best. Raise `UserError` if none was kept."""
     answer = Answer.of(results)
     averaged = [record for record in results.soups if answer.averaged and record.checkpoint == answer.averaged]
     first = [answer.to_train.recipe] if answer.to_train else []
     recipes = dict.fromkeys([*first, *(ranked.recipe_hash for ranked in ranking(results))])
     trials = [trial for key in recipes for trial in best_first(results, results.trials_of(key))]
-    record = with_model(results, [*averaged, *trials], place.fetch)
+    record = with_model(results, [*averaged, *trials], location.fetch)
     if record is None:
-        raise UserError(f"{place.shown} holds no trained model; run the study with --keep-models all")
+        raise UserError(f"{location.shown} holds no trained model; run the study with --keep-models all")
     return record
 
 
@@ -227,11 +227,11 @@ def blocks_of(
 ) -> Iterator[Block]:
     """Yield the page's blocks: the recommended size, the table of sizes and their picture."""
     whole = sizes[0]
-    front = {int(place) for place in on_front(np.array([[-sized.bytes, sized.test.mean] for sized in sizes]))}
+    front = {int(index) for index in on_front(np.array([[-sized.bytes, sized.test.mean] for sized in sizes]))}
     if budget is not None:
         yield choice_in_words(choose_size(sizes, budget), budget, sizes)
     lines = []
-    for place, sized in enumerate(sizes):
+    for index, sized in enumerate(sizes):
         gap = compare(sized.test, whole.test)
         lines.append(
             [
@@ -241,7 +241,7 @@ def blocks_of(
                 DASH if sized is whole else interval(gap),
                 megabytes(sized.bytes),
                 number(query_ms(sized.variant), 1),
-                "yes" if place in front else DASH,
+                "yes" if index in front else DASH,
             ]
         )
     head = ["width", "numbers", text(figure.name), "against the whole", "a million vectors", "ms a query", "front"]

@@ -131,7 +131,7 @@ class SectionContract:
         with tempfile.TemporaryDirectory() as folder:
             yield make_study(Path(folder), rows=rows, seeds=seeds)
 
-    def test_it_has_one_place(self, section: Section) -> None:
+    def test_it_is_listed_once(self, section: Section) -> None:
         assert [other.name for other in in_order()].count(section.name) == 1
 
     def test_it_writes_markdown(self, section: Section, results: Results, tmp_path: Path) -> None:

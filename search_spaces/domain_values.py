@@ -48,5 +48,5 @@ def scaled(domain: Domain, value: Any) -> float:
         return math.nan
     assert domain.low is not None
     assert domain.high is not None
-    low, high, place = (math.log(part) if domain.log else part for part in (domain.low, domain.high, value))
-    return (place - low) / (high - low)
+    low, high, position = (math.log(part) if domain.log else part for part in (domain.low, domain.high, value))
+    return (position - low) / (high - low)

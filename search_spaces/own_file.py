@@ -133,7 +133,7 @@ def _has_tests(task: Task) -> bool:
 def _task(task: Task, folder: str) -> str:
     """Return a task as Python source, without default values."""
     positional = ", ".join(map(_value, (task.name, task.kind, task.layout)))
-    files = "".join(f"\n            {_place(file, folder)}," for file in task.files)
+    files = "".join(f"\n            {_path(file, folder)}," for file in task.files)
     more = [
         f"\n        {field.name}={_value(getattr(task, field.name))},"
         for field in dataclasses.fields(task)[4:]
@@ -144,12 +144,12 @@ def _task(task: Task, folder: str) -> str:
 
 def _entries(values: Overrides, folder: str) -> str:
     return "\n".join(
-        f"            {_value(key)}: {_place(value, folder) if isinstance(value, str) else _value(value)},"
+        f"            {_value(key)}: {_path(value, folder) if isinstance(value, str) else _value(value)},"
         for key, value in values.items()
     )
 
 
-def _place(path: str, folder: str) -> str:
+def _path(path: str, folder: str) -> str:
     """Return a path as Python source. A path inside the data folder is relative to it."""
     inside = path.removeprefix(f"{folder}/")
     plain = not {*inside} & {*'{}"\\'}

@@ -27,7 +27,7 @@ from reports.facts.looks import level_share
 from reports.ledger import Record, is_fresh
 from reports.ledger.finals import FIRST_FRESH_SEED, SHARE
 from reports.ledger.request import FINALS, OPEN_TRIALS
-from reports.statistics.finals import Judgement, judge, lent_spread, pick
+from reports.statistics.finals import Judgement, borrowed_spread, judge, pick
 from reports.statistics.sample import Sample
 from reports.testing import made_record
 from search_spaces.goals import searched
@@ -163,13 +163,13 @@ def answered(table: Replayed, agenda: Agenda, records: Sequence[Record], tests: 
         return SearchEnd("nothing", place, place)
     ready = {**fresh, base: fresh.get(base) or explored[base], untrained: explored[untrained]}
     samples = {key: _sample(table, records, tests) for key, records in ready.items()}
-    lenders = {**samples, base: _sample(table, [*explored[base], *fresh.get(base, ())], tests)}
+    borrowed_from = {**samples, base: _sample(table, [*explored[base], *fresh.get(base, ())], tests)}
     finalists = [final.recipe.hash for final in agenda.finalists or () if final.recipe.hash in fresh]
     judged = judge(
         [samples[key] for key in finalists],
         pick([[fmean(record.scores[TASK][NUMBER] for record in ready[key])] for key in finalists]) if finalists else [],
         {"base": samples[base], "encoder": samples[untrained]},
-        lent=lent_spread(lenders.values()),
+        borrowed=borrowed_spread(borrowed_from.values()),
         p_factor=1 / level_share(1),
     )
     over = judged.base_over_encoder

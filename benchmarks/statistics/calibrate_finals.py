@@ -25,7 +25,7 @@ from benchmarks.statistics.calibration import ALPHA, CHANCE, ITEMS_ERROR, Rate, 
 from benchmarks.tables import head, row
 from reports.facts.looks import level_share
 from reports.statistics.collapse import collapsed
-from reports.statistics.finals import Answer, Judgement, Reference, judge, lent_spread, pick
+from reports.statistics.finals import Answer, Judgement, Reference, borrowed_spread, judge, pick
 from reports.statistics.power import pooled_spread
 from reports.statistics.sample import Array, Sample
 
@@ -65,7 +65,7 @@ class SearchKind:
     recipes: int = 14
     finalists: int = 1
     seeds: int = 5
-    lenders: int = 0
+    borrowed_from: int = 0
     """Number of recipes, not chosen by scores, that run under two seeds each, so that the spread can be estimated. The
     base is the first of them."""
     looks: int = 1
@@ -91,17 +91,17 @@ def _kinds() -> Iterator[SearchKind]:
         yield many
         yield replace(many, name=f"{named}, a quiet base", base_spread=0.1, items_error=0.05)
         yield replace(many, name=f"{named}, a noisy base", spreads=(0.1,), items_error=0.05)
-    for lenders in (0, 1, 3):
-        yield SearchKind(f"equal, one seed, {lenders} that ran twice", seeds=1, lenders=lenders)
+    for borrowed_from in (0, 1, 3):
+        yield SearchKind(f"equal, one seed, {borrowed_from} that ran twice", seeds=1, borrowed_from=borrowed_from)
     for name, spread in (("as recorded", 0.44), ("3 times as recorded", 1.3), ("5 times as recorded", 2.2)):
         for seeds, number in ((1, "one seed"), (2, "two seeds"), (3, "three seeds")):
             yield SearchKind(f"equal, {number}, spreads {name}", base_spread=spread, spreads=(spread,), seeds=seeds)
     quiet = (0.1, 0.1, 0.1, 0.1, 1.3)
     yield SearchKind(
-        "equal, one seed, 5 quiet that ran twice", 0, None, 0.1, quiet, items_error=0.05, seeds=1, lenders=5
+        "equal, one seed, 5 quiet that ran twice", 0, None, 0.1, quiet, items_error=0.05, seeds=1, borrowed_from=5
     )
     mixed = (1.0, 0.3, 3.0)
-    yield SearchKind("equal, one seed, 3 that ran twice, unequal spreads", spreads=mixed, seeds=1, lenders=3)
+    yield SearchKind("equal, one seed, 3 that ran twice, unequal spreads", spreads=mixed, seeds=1, borrowed_from=3)
     yield SearchKind("training does nothing", encoder=0.0)
     yield SearchKind("training does nothing, 3 finalists", encoder=0.0, finalists=3)
     yield SearchKind("training does nothing, the base alone", encoder=0.0, finalists=0)
@@ -112,7 +112,7 @@ def _kinds() -> Iterator[SearchKind]:
     yield SearchKind("4 of 14 better, few items", good=4, items_error=ITEMS_ERROR)
     yield SearchKind("1 of 14 better", good=1)
     yield SearchKind("1 of 14 better, 2 finalists of 8 seeds", good=1, finalists=2, seeds=8)
-    yield SearchKind("4 of 14 better, one seed, 3 that ran twice", good=4, seeds=1, lenders=3)
+    yield SearchKind("4 of 14 better, one seed, 3 that ran twice", good=4, seeds=1, borrowed_from=3)
     yield SearchKind("4 of 14 better by 4 points, one seed", 4, 4.0, 0.44, (0.44,), seeds=1, encoder=-4.0)
 
 
@@ -201,7 +201,7 @@ def search(world: MadeUp, kind: SearchKind, rates: AnswerRates) -> Judgement:
     """Run one search: explore, run finals, judge, and compare with the truth."""
     explored = np.array([world.train(recipe)[0] for recipe in range(1, 1 + kind.recipes)])
     chosen = (np.argsort(-explored, kind="stable") + 1).tolist()[: kind.finalists]
-    lenders = [_sample(world, recipe, 2)[0] for recipe in range(kind.lenders)]
+    borrowed_from = [_sample(world, recipe, 2)[0] for recipe in range(kind.borrowed_from)]
     seeds: list[list[Scored]] = [[] for _ in (BASE, *chosen)]
     for look in range(1, kind.looks + 1):
         for own, recipe in zip(seeds, (BASE, *chosen), strict=True):
@@ -213,9 +213,9 @@ def search(world: MadeUp, kind: SearchKind, rates: AnswerRates) -> Judgement:
             effects = np.zeros((1, kind.items))
             references["encoder"] = Sample(np.array([kind.encoder]), (0,), True, effects, base.items)
         order = pick([[development] for _, development in ran]) if ran else []
-        lent = lent_spread([base, *samples, *lenders])
+        borrowed = borrowed_spread([base, *samples, *borrowed_from])
         judged = judge(
-            samples, order, references, lent=lent, p_factor=1 / level_share(look), fresh=not kind.shared_items
+            samples, order, references, borrowed=borrowed, p_factor=1 / level_share(look), fresh=not kind.shared_items
         )
         if judged.answer == "use":
             break

@@ -260,7 +260,7 @@ class _Finals(FinalsEvidence):
         order = pick(upward) if whole and upward else [0][: len(upward)]
         judged, chosen, figure = self._judged(order, self.figure)
         other_parts = self._judge_other_parts(figure)
-        finalists = [self._of(key, figure, judged, place, other_parts) for place, key in enumerate(self.finalists)]
+        finalists = [self._of(key, figure, judged, index, other_parts) for index, key in enumerate(self.finalists)]
         more_seeds, shows = self._further(judged, figure)
         never = more_seeds == math.inf
         first = self.finalists[chosen[0]] if chosen else self.references["base"]
@@ -278,7 +278,7 @@ class _Finals(FinalsEvidence):
             rows_of_items=items_and_rows(self.results, self.recipes[first][0], figure.parts)[1],
             chosen_on=self.chosen_on(first),
             fresh_items=judged.fresh,
-            picked=tuple(finalists[place] for place in chosen),
+            picked=tuple(finalists[index] for index in chosen),
             finalists=tuple(finalists),
             left_out=self.left_out,
             failed=self.failed,
@@ -294,7 +294,7 @@ class _Finals(FinalsEvidence):
             never=never,
             shows=shows,
             warnings=tuple(flag for flag in grouped(self.evidence.flags.all) if flag.guard not in VARIED),
-            lent=self.borrowed(figure),
+            lent=self.borrowed_std(figure),
             noise=noise(self.samples(figure, self.recipes), measured_alone=True),
             data=data_curve(self.evidence, figure, self.p_factor_of_pick),
         )
@@ -332,13 +332,13 @@ class _Finals(FinalsEvidence):
             return judged, [] if judged.picked is None else [judged.picked], figure
         figures = [figure, *self._parts]
         means = [sample.mean for sample in self.samples(figure, self.finalists)]
-        places = sorted(order, key=lambda item: -means[item])
-        front = [[self._judge([place], item, len(figures)) for item in figures] for place in places]
+        ranked = sorted(order, key=lambda item: -means[item])
+        front = [[self._judge([index], item, len(figures)) for item in figures] for index in ranked]
         member, deciding = deciding_judgement(front)
-        used = [place for place, own in enumerate(front) if any(item.answer == "use" for item in own)]
-        others = [place for place in used or range(len(front)) if place != member]
-        others.sort(key=lambda place: front[place][deciding].answer != "use")
-        return front[member][deciding], [places[place] for place in (member, *others)], figures[deciding]
+        used = [rank for rank, own in enumerate(front) if any(item.answer == "use" for item in own)]
+        others = [rank for rank in used or range(len(front)) if rank != member]
+        others.sort(key=lambda rank: front[rank][deciding].answer != "use")
+        return front[member][deciding], [ranked[rank] for rank in (member, *others)], figures[deciding]
 
     @cached_property
     def _several(self) -> bool:
@@ -352,8 +352,8 @@ class _Finals(FinalsEvidence):
 
     def _judge(self, order: Sequence[int], figure: Quantity, goals: int = 1) -> Judgement:
         above = self.evidence.results.above_limits
-        within = [place for place in order if self.finalists[place] not in above] or order
-        free = [place for place in within if not self.forbidding(self.finalists[place], figure, gains_at_once=goals)]
+        within = [index for index in order if self.finalists[index] not in above] or order
+        free = [index for index in within if not self.forbidding(self.finalists[index], figure, gains_at_once=goals)]
         base = self.references.get("base")
         flagged = base is not None and bool(self.forbidding(base, figure, gains_at_once=goals))
         sound = bool(free) if order else not flagged
@@ -362,7 +362,7 @@ class _Finals(FinalsEvidence):
             self.samples(figure, self.finalists),
             free or order,
             self.compared(figure),
-            lent=self.lent(figure),
+            borrowed=self.borrowed(figure),
             p_factor=self.p_factor,
             goals=goals,
         )
@@ -373,7 +373,7 @@ class _Finals(FinalsEvidence):
         """Return the number of seeds that settle an open answer, and the smallest gain that the items can show."""
         goals, later = self._figures, 1 / level_share(look_number(self.results) + 1)
         finalists, compared = self.samples(figure, self.finalists), self.compared(figure)
-        seeds = seeds_wanted(judged, finalists, compared, lent=self.lent(figure), p_factor=later, goals=goals)
+        seeds = seeds_wanted(judged, finalists, compared, borrowed=self.borrowed(figure), p_factor=later, goals=goals)
         if seeds == math.inf and any(each.count == 1 and not each.fixed for each in [*finalists, *compared.values()]):
             return None, None  # effects of one seed on single items look like effects of the items
         return seeds, least_shown(judged, finalists, compared, p_factor=later, goals=goals)
@@ -387,7 +387,7 @@ class _Finals(FinalsEvidence):
         recipe_hash: str,
         figure: Quantity | None,
         judged: Judgement | None = None,
-        place: int = 0,
+        index: int = 0,
         other_parts: Sequence[tuple[Quantity, Judgement]] = (),
     ) -> Finalist:
         records, results = self.recipes[recipe_hash], self.results
@@ -396,7 +396,7 @@ class _Finals(FinalsEvidence):
         saved = [record for record in best_first(results, records) if record.checkpoint]
         took = [seconds for record in records if (seconds := seconds_of(record, "train_seconds")) is not None]
         gained = judged.gains.items() if judged else ()
-        gains: dict[str, Gain] = {name: Gain.of(by_place[place]) for name, by_place in gained}
+        gains: dict[str, Gain] = {name: Gain.of(by_finalist[index]) for name, by_finalist in gained}
         return Finalist(
             recipe_hash,
             name_of(results, recipe_hash),
@@ -408,7 +408,7 @@ class _Finals(FinalsEvidence):
             math.fsum(took) / len(took) if took else None,
             gains,
             {
-                part.name: Gain.of(own.gains["base"][place])
+                part.name: Gain.of(own.gains["base"][index])
                 for part, own in other_parts
                 if not self.forbidding(recipe_hash, part, ["base"])
             },

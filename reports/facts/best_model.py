@@ -25,11 +25,11 @@ def best_first(results: Results, records: list[Record]) -> list[Record]:
     """Sort trials by the goals of the search, the best first, ties and unknown values by seed. Trials of the finals
     come before all others, because answers are about the finals."""
 
-    def place(record: Record) -> tuple[bool, tuple[float, ...], int]:
+    def sort_key(record: Record) -> tuple[bool, tuple[float, ...], int]:
         own = place_among(results.measured_goals, record.scores, record.cost)
         return is_fresh(record.seed), own, -record.seed
 
-    return sorted(records, key=place, reverse=True)
+    return sorted(records, key=sort_key, reverse=True)
 
 
 def with_model(results: Results, records: Iterable[Record], fetch: Callable[[str], object]) -> Record | None:

@@ -155,7 +155,7 @@ def _board(evidence: Evidence, figure: Quantity) -> Board:
     for label in sorted(counted_hashes, key=lambda label: label != baseline):
         counted.setdefault(counted_hashes[label], label)
     adjusted = dict(zip(gains, holm(p_values, [*counted_hashes.values()]), strict=True))
-    best, ranks = _places(
+    best, ranks = _best_and_ranks(
         evidence, {label: hashes[label] for label in hashes if counted[counted_hashes[label]] == label}, figure
     )
     standings = []
@@ -206,7 +206,7 @@ def _more_seeds(evidence: Evidence, standings: Sequence[Standing], figure: Quant
     return SeedsWanted({name: needed for name, needed in more.items() if name not in lower}, tuple(lower))
 
 
-def _places(
+def _best_and_ranks(
     evidence: Evidence, hashes: Mapping[str, str], figure: Quantity
 ) -> tuple[dict[str, bool | None], dict[str, tuple[int, int] | None]]:
     """By label: whether the row may be the best, and the ranks that it may have. Only the largest group of rows that

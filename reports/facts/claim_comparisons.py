@@ -111,7 +111,7 @@ def compare_claim(evidence: Evidence, claim: Claim) -> tuple[ClaimComparison, ..
     figure = quantity(paper, paper.column(claim.column))
     items = [_pair(evidence, claim, better, worse, figure) for better, worse in claim.comparisons]
     pairs = [recipes_of(evidence, item) for item in items]
-    items = [replace(item, repeated=pairs[place] in pairs[:place]) for place, item in enumerate(items)]
+    items = [replace(item, repeated=pairs[index] in pairs[:index]) for index, item in enumerate(items)]
     if claim.smaller_in is not None:
         number, column = claim.smaller_in
         other = results.space.table(number)

@@ -75,8 +75,8 @@ class JudgedClaim:
             return None
         p_values = [item.p_values(self.claim) for item in seeded]
         if self.direction == "against":
-            return seeded[min(range(len(seeded)), key=lambda place: p_values[place][1])]
-        return seeded[max(range(len(seeded)), key=lambda place: p_values[place][0])]
+            return seeded[min(range(len(seeded)), key=lambda index: p_values[index][1])]
+        return seeded[max(range(len(seeded)), key=lambda index: p_values[index][0])]
 
     @property
     def gaps(self) -> tuple[float | None, ...]:
@@ -115,8 +115,8 @@ def judge_claims(evidence: Evidence, claims: Sequence[Claim]) -> tuple[JudgedCla
     sizes_tested = [(claim.stated, *test) for claim, test in zip(claims, tests, strict=True)]
     adjusted = holm([*directions, *sizes], [*tests, *sizes_tested])
     judgements = [
-        _judged(*pair, both, adjusted[place], adjusted[len(claims) + place])
-        for place, (pair, both) in enumerate(zip(pairs, p_values, strict=True))
+        _judged(*pair, both, adjusted[index], adjusted[len(claims) + index])
+        for index, (pair, both) in enumerate(zip(pairs, p_values, strict=True))
     ]
     return tuple(_with_rows(evidence, _with_seeds(evidence, item, len(claims))) for item in judgements)
 

@@ -105,7 +105,7 @@ class Evidence:
                 valued = [(record.seed, value) for record in records if (value := figure.of(record.scores)) is not None]
                 if valued:
                     fell = collapsed([value for _, value in valued], chance_of(figure))
-                    seeds_of.setdefault(recipe_hash, set()).update(valued[place][0] for place in np.flatnonzero(fell))
+                    seeds_of.setdefault(recipe_hash, set()).update(valued[index][0] for index in np.flatnonzero(fell))
         return {recipe_hash: sorted(seeds) for recipe_hash, seeds in seeds_of.items() if seeds}
 
     def _effects(self, record: Record, figure: Quantity) -> tuple[np.ndarray, str] | None:

@@ -26,13 +26,13 @@ from reports.facts.results import Results
 from reports.ledger import Record
 from reports.statistics import Sample
 from reports.statistics.comparison import Comparison
-from reports.statistics.finals import Reference, gain_over, lent_spread
-from reports.statistics.spreads import FEW_SEEDS, NO_LENT_SPREAD, CommonSpread
+from reports.statistics.finals import Reference, borrowed_spread, gain_over
+from reports.statistics.spreads import FEW_SEEDS, NO_BORROWED_SPREAD, CommonSpread
 from search_spaces.goals import needed
 from trainables.senteval.tasks import kind_of
 
 PERCENT = 200.0
-"""Largest range of a figure that counts as in percent, in points; `lent_spread` is only for such figures."""
+"""Largest range of a figure that counts as in percent, in points; `borrowed_spread` is only for such figures."""
 
 VARIED = frozenset({"steps", "tokens", "caps", "seeds"})
 """Guards that forbid no verdict here, because a search varies on purpose what they check: the question is which
@@ -116,35 +116,35 @@ class FinalsEvidence:
         return [sample for key in recipes if (sample := self.evidence.sample(key, figure)) is not None]
 
     @cached
-    def lent(self, figure: Quantity) -> CommonSpread:
-        """Return the spread that is assumed for recipes of at most three seeds (`lent_spread`): from the finals, and
-        all seeds of the base and of rows, which no score chose. `NO_LENT_SPREAD` for figures not in percent."""
+    def borrowed(self, figure: Quantity) -> CommonSpread:
+        """Return the spread that is assumed for recipes of at most three seeds (`borrowed_spread`): from the finals,
+        and all seeds of the base and of rows, which no score chose. `NO_BORROWED_SPREAD` for figures not in percent."""
         least, most = figure.ends
         if most - least > PERCENT:
-            return NO_LENT_SPREAD
+            return NO_BORROWED_SPREAD
         rows = {*self.results.labels, self.references.get("base")}
         searched = [
             record for record in self.results.records if record.recipe_hash in rows and record.status == "finished"
         ]
         records = {record.key: record for record in [*searched, *self.evidence.results.records]}
         every = Evidence(dataclasses.replace(self.results, records=[*records.values()]))
-        return lent_spread(filter(None, (every.sample(key, figure) for key in every.results.recipes)))
+        return borrowed_spread(filter(None, (every.sample(key, figure) for key in every.results.recipes)))
 
-    def borrowed(self, figure: Quantity) -> float | None:
+    def borrowed_std(self, figure: Quantity) -> float | None:
         """Return the standard deviation that is assumed for recipes of at most three seeds; None if none needs it."""
         if all(sample.fixed or sample.count > FEW_SEEDS for sample in self.samples(figure, self.recipes)):
             return None
-        return math.sqrt(self.lent(figure).variance) or None
+        return math.sqrt(self.borrowed(figure).variance) or None
 
     def gain(self, first: str, second: str, figure: Quantity, p_factor: float) -> Comparison | None:
         """Return the gain of one recipe over another, by hash; None if one of them lacks the figure."""
         own, other = self.evidence.sample(first, figure), self.evidence.sample(second, figure)
-        return None if own is None or other is None else gain_over(own, other, self.lent(figure), p_factor)
+        return None if own is None or other is None else gain_over(own, other, self.borrowed(figure), p_factor)
 
     def level(self, recipe_hash: str, figure: Quantity) -> Gain | None:
         """Return the figure of a recipe, with its interval."""
         sample = self.evidence.sample(recipe_hash, figure)
-        return None if sample is None else Gain.level(sample, figure, self.lent(figure))
+        return None if sample is None else Gain.level(sample, figure, self.borrowed(figure))
 
     def compared(self, figure: Quantity) -> dict[Reference, Sample]:
         """Return the samples of the references that have the figure."""
@@ -177,7 +177,7 @@ class FinalsEvidence:
         gain, unseen = self.gain(first, second, figure, p_factor), on_unseen(self.evidence, first, second, figure)
         if gain is None or unseen is None:
             return None
-        left = gain_over(unseen.own, unseen.other, self.lent(figure), p_factor)
+        left = gain_over(unseen.own, unseen.other, self.borrowed(figure), p_factor)
         return (unseen.seen, left) if same_verdict(gain, left) else None
 
     def remembered(self, recipe_hash: str, figure: Quantity, gains_at_once: int) -> Remembered | None:

@@ -118,7 +118,7 @@ def merged_groups(groups: Iterable[frozenset[str]]) -> list[frozenset[str]]:
         if not group <= of.get(next(iter(group)), frozenset()):
             whole = group.union(*(of.get(member, ()) for member in group))
             of |= dict.fromkeys(whole, whole)
-    ends = {of[next(iter(group))]: place for place, group in enumerate(ordered)}
+    ends = {of[next(iter(group))]: index for index, group in enumerate(ordered)}
     return sorted(ends, key=lambda whole: ends[whole])
 
 

@@ -206,7 +206,7 @@ def shipped(finals: FinalsEvidence, recipe_hash: str, figure: Quantity) -> Ship 
     sample = None if ship.share is None else soups.sample(ship.share, figure)
     if ship.share is None or sample is None:
         return ship
-    lent, untrained = finals.lent(figure), _mean(figure, encoder)
+    borrowed, untrained = finals.borrowed(figure), _mean(figure, encoder)
     gained = 0.0 if untrained is None else max(0.0, seeds.mean - untrained)
     others = {
         name: other
@@ -217,12 +217,12 @@ def shipped(finals: FinalsEvidence, recipe_hash: str, figure: Quantity) -> Ship 
         ship,
         keeps=sample.mean >= seeds.mean - (1 - KEPT_GAIN) * gained,
         remade=sample.count > 1,
-        figure=Gain.level(sample, figure, lent),
+        figure=Gain.level(sample, figure, borrowed),
         over_seed=Gain.of(
-            compare(sample, seeds, common=lent, paired=same_seeds(sample, seeds), p_factor=p_factor),
+            compare(sample, seeds, common=borrowed, paired=same_seeds(sample, seeds), p_factor=p_factor),
         ),
         gains={
-            name: Gain.of(gain_over(sample, other, lent, finals.p_factor_of_pick)) for name, other in others.items()
+            name: Gain.of(gain_over(sample, other, borrowed, finals.p_factor_of_pick)) for name, other in others.items()
         },
         model=soups.by_share[ship.share].checkpoint,
     )

@@ -149,7 +149,7 @@ class Standings:
     @cached_property
     def _counted_hashes(self) -> dict[str, str]:
         """By the hash of a copy, the hash of the recipe that is counted in its place."""
-        order = {key: place for place, key in enumerate(dict.fromkeys([*self.counted_first, *self.recipes]))}
+        order = {key: index for index, key in enumerate(dict.fromkeys([*self.counted_first, *self.recipes]))}
         groups = merged_groups([group for groups in self.shared_trials for group in groups])
         return {key: min(group, key=lambda recipe: order[recipe]) for group in groups for key in group}
 
@@ -171,5 +171,5 @@ class RecordStandings(Standings):
 def in_study_order(records: Iterable[Record], hashes: Iterable[str | None]) -> list[Record]:
     """Sort records by the position of their recipes in the study, then by seed. Names of recipes, and so the order of
     their files or of their ends, must decide no tie and no draw. `hashes`: of rows, then of explored recipes."""
-    places = {recipe_hash: place for place, recipe_hash in enumerate(dict.fromkeys(hashes))}
-    return sorted(records, key=lambda record: (places.get(record.recipe_hash, len(places)), record.seed))
+    positions = {recipe_hash: position for position, recipe_hash in enumerate(dict.fromkeys(hashes))}
+    return sorted(records, key=lambda record: (positions.get(record.recipe_hash, len(positions)), record.seed))

@@ -41,7 +41,7 @@ class Format:
     file: str
     """Name of the file or folder that the format writes in the results folder."""
     writer: Callable[[Document, Path], None] | str
-    """The function that writes a document to a path, or its place as `"module:function"`."""
+    """The function that writes a document to a path, or its location as `"module:function"`."""
 
     def write(self, document: Document) -> Path:
         """Write the document into its results folder and return the path."""

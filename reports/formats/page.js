@@ -56,7 +56,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
   }
 }
 
-// The tables of the section `rows`. A line there names its place in study.rows; a row may have a line in each table.
+// The tables of the section `rows`. A line there names its index in study.rows; a row may have a line in each table.
 
 const lines = [...document.querySelectorAll("#rows tr[data-row]")].map((line) => ({ line, row: Number(line.dataset.row) }));
 
@@ -122,10 +122,10 @@ function differences(first, second) {
   const turned = first > second;
   const cells = study.pairs[turned ? `${second}-${first}` : `${first}-${second}`] || [];
   const minus = (value) => (value === null ? null : -value);
-  return cells.flatMap((cell, place) => {
+  return cells.flatMap((cell, index) => {
     if (cell === null) return [];
     const [gain, low, high, why] = cell;
-    const figure = study.figures[place];
+    const figure = study.figures[index];
     return turned ? [{ figure, gain: -gain, low: minus(high), high: minus(low), why }] : [{ figure, gain, low, high, why }];
   });
 }
@@ -177,9 +177,9 @@ function flipped(task, names, { sides, texts }) {
 /** A table of the page; columns whose head begins with # hold numbers. */
 function tableOf(heads, rows) {
   const kinds = heads.map((head) => (head.startsWith("#") ? { class: "number" } : {}));
-  const head = heads.map((text, place) => make("th", { scope: "col", ...kinds[place] }, text.replace("#", "")));
+  const head = heads.map((text, index) => make("th", { scope: "col", ...kinds[index] }, text.replace("#", "")));
   const body = rows.map(([first, ...cells]) =>
-    make("tr", {}, make("th", { scope: "row" }, first), ...cells.map((cell, place) => make("td", kinds[place + 1], cell))));
+    make("tr", {}, make("th", { scope: "row" }, first), ...cells.map((cell, index) => make("td", kinds[index + 1], cell))));
   return make("table", {}, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...body));
 }
 
@@ -224,10 +224,10 @@ function addChoice() {
 
 // Copying and saving
 
-function addTool(place, words, act) {
+function addTool(element, words, act) {
   const button = make("button", { type: "button", class: "tool" }, words);
   button.addEventListener("click", () => act(button));
-  place.after(button);
+  element.after(button);
 }
 
 function save(name, kind, content) {
@@ -256,9 +256,9 @@ async function copy(button, text) {
 
 function addTools() {
   for (const section of document.querySelectorAll("main section")) {
-    section.querySelectorAll("table").forEach((table, place) => {
+    section.querySelectorAll("table").forEach((table, index) => {
       if (table.tBodies[0].rows.length < FEWEST) return;
-      addTool(table.parentElement, "Save as CSV", () => save(`${section.id}-${place + 1}.csv`, "text/csv", csvOf(table)));
+      addTool(table.parentElement, "Save as CSV", () => save(`${section.id}-${index + 1}.csv`, "text/csv", csvOf(table)));
     });
     const pictures = [...section.querySelectorAll("figure svg")];
     for (const figure of section.querySelectorAll("figure:has(svg)")) {

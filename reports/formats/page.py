@@ -58,7 +58,7 @@ def page(document: Document) -> str:
         "script": script,
     }
     template = (FILES / "page.html").read_text(encoding="utf-8")
-    return re.sub(r"\{\{(\w+)\}\}", lambda place: values[place[1]], template)  # one pass: braces in values stay
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], template)  # one pass: braces in values stay
 
 
 def body(document: Document) -> str:

@@ -44,11 +44,11 @@ def curves(
         own = [value for value, is_used in zip(tried[column], in_use, strict=True) if is_used]
         values = _grid(domain, own)
         predicted = np.empty((len(fits), len(values)))
-        for place, value in enumerate(values):
+        for index, value in enumerate(values):
             moved = donors[in_use].copy()
             moved[:, column] = code(domain, value)
             rows = coded.swapped(coded.values[in_use], column, moved)
-            predicted[:, place] = [folds.predict(trees, rows).mean() for trees in fits]
+            predicted[:, index] = [folds.predict(trees, rows).mean() for trees in fits]
         mean, low, high = (
             tuple(line.tolist()) for line in (predicted.mean(axis=0), predicted.min(axis=0), predicted.max(axis=0))
         )

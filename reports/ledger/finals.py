@@ -60,8 +60,8 @@ class SoupVariant:
     @classmethod
     def of(cls, seed: int) -> SoupVariant:
         """Return the soup that has this `seed`."""
-        left_out, place = divmod(seed - FIRST_SOUP_SEED, len(SOUP_SHARES))
-        return cls(SOUP_SHARES[place], FIRST_FRESH_SEED + left_out - 1 if left_out else None)
+        left_out, index = divmod(seed - FIRST_SOUP_SEED, len(SOUP_SHARES))
+        return cls(SOUP_SHARES[index], FIRST_FRESH_SEED + left_out - 1 if left_out else None)
 
 
 def fresh_seeds(count: int) -> range:

@@ -34,7 +34,7 @@ file has the time of the first such report (`reports.facts.looks`)."""
 
 Hash = Annotated[str, matching(r"[0-9a-f]{1,64}", "the hash of a recipe")]
 PluginFile = Annotated[str, matching(r"(?!\.)[^/\0]+\.py", "the name of a Python file")]
-Place = Annotated[str, matching(r"(?!.*\.\.)[\w.-]+(/[\w.-]+)*", "a path within the results folder")]
+InnerPath = Annotated[str, matching(r"(?!.*\.\.)[\w.-]+(/[\w.-]+)*", "a path within the results folder")]
 """A path within the results folder, to which a report may link."""
 
 TRAIN = "train"

@@ -19,7 +19,7 @@ from trainables.errors import UserError
 
 
 @dataclass(frozen=True)
-class StudyPlaces:
+class FileDigests:
     """The field `places` of `study.json`, read without the other fields."""
 
     places: dict[str, str] = field(default_factory=dict)
@@ -78,12 +78,12 @@ class Ledger:
             raise UserError(f"{path} cannot be read ({error})") from None
         state = status.st_mtime_ns, status.st_size
         entry = self._checked.get(path)
-        return entry if entry is not None and entry[0] == state else (state, checked(read_record(path), self._places))
+        return entry if entry is not None and entry[0] == state else (state, checked(read_record(path), self._digests))
 
-    def _places(self) -> Mapping[str, str]:
+    def _digests(self) -> Mapping[str, str]:
         """Return `StudyInfo.places` of the study; empty if there is no `study.json`."""
         study = self.folder.parent / STUDY
-        return read_whole(StudyPlaces, study, "a study's description").places if study.is_file() else {}
+        return read_whole(FileDigests, study, "a study's description").places if study.is_file() else {}
 
     def has(self, recipe_hash: str, seed: int) -> bool:
         """Return whether the trial is done: its record is valid and has the evaluations that `scoring` needs."""

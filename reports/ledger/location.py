@@ -1,11 +1,11 @@
 """Where a study's results are: in a folder, or at a URL with a working copy on this machine.
 
-    place = open_location(text, default)
-    place.pull()                   # nothing to do for a folder
-    ...                            # read and write place.folder
-    place.push("ledger/KEY.json")
+    location = open_location(text, default)
+    location.pull()                # nothing to do for a folder
+    ...                            # read and write location.folder
+    location.push("ledger/KEY.json")
 
-All other code reads and writes `place.folder`. Only this module handles URLs.
+All other code reads and writes `location.folder`. Only this module handles URLs.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal
 
-from reports.ledger.folders import SCHEMA, Hash, Place, trial_key
+from reports.ledger.folders import SCHEMA, Hash, InnerPath, trial_key
 from reports.ledger.json_files import as_recipe, read_whole
 from reports.ledger.moments import Moment
 from trainables.errors import UserError
@@ -49,7 +49,7 @@ class Evaluation:
     """Scores by task and measure: `scores["STS12"]["spearman_wmean"]`."""
     geometry: Geometry = field(default_factory=Geometry)
     data: Evaluated = field(default_factory=Evaluated)
-    predictions: Place | None = None
+    predictions: InnerPath | None = None
     """Path of the file of predictions, within the results folder."""
     parts: Parts = "all"
     """Splits that were scored. `development`: only development scores, so nothing was tested."""
@@ -113,7 +113,7 @@ class Record:
     machine: TrialMachine = field(default_factory=TrialMachine)
     """Description of the machine that ran the trial; empty in older records."""
     data: Trained = field(default_factory=Trained)
-    checkpoint: Place | None = None
+    checkpoint: InnerPath | None = None
     """Path of the folder of the trained model, within the results folder."""
     finished_at: Literal[""] | Moment = ""
     schema: int = SCHEMA
@@ -199,8 +199,8 @@ class Record:
         """Identifies what the training computed, and where. Recipes that differ only in keys of `_COSTS_NO_TIME` have
         the same work. Trainings of the same work take equally long, except for other load on the machine."""
         recipe = repr([(key, value) for key, value in sorted(self.recipe.items()) if key not in _COSTS_NO_TIME])
-        places = self.ran_on, self.cost.get("workers"), self.cost.get("threads"), self.training.get("population")
-        return recipe, self.training.get("steps"), *places
+        conditions = self.ran_on, self.cost.get("workers"), self.cost.get("threads"), self.training.get("population")
+        return recipe, self.training.get("steps"), *conditions
 
     @property
     def key(self) -> str:

@@ -196,17 +196,17 @@ class Storage:
 
     # --- whole folders
 
-    # An object storage cannot rename folders. So a listing, NAME.json, is written last. It names the place of the
+    # An object storage cannot rename folders. So a listing, NAME.json, is written last. It names the location of the
     # files: NAME itself, or NAME.other if NAME has the previous version.
 
     def send(self, folder: Path, name: str) -> None:
         """Copy a local folder to the URL. A reader by `fetch` gets either the whole old or the whole new version."""
         before = self._listing(name)
-        place = f"{name}.other" if before and before["place"] == name else name
-        self.delete(place)
+        location = f"{name}.other" if before and before["place"] == name else name
+        self.delete(location)
         files = files_of(folder)
-        self.put_all({f"{place}/{file}": path for file, path in files.items()})
-        self._write_listing(name, place, {file: path.stat().st_size for file, path in files.items()})
+        self.put_all({f"{location}/{file}": path for file, path in files.items()})
+        self._write_listing(name, location, {file: path.stat().st_size for file, path in files.items()})
         if before:
             self.delete(before["place"])
 
@@ -237,8 +237,8 @@ class Storage:
         """Return whether there is a folder that `send` wrote."""
         return self._listing(name) is not None
 
-    def _write_listing(self, name: str, place: str, sizes: Mapping[str, int]) -> None:
-        listing = {"place": place, "version": uuid.uuid4().hex, "files": dict(sizes)}
+    def _write_listing(self, name: str, location: str, sizes: Mapping[str, int]) -> None:
+        listing = {"place": location, "version": uuid.uuid4().hex, "files": dict(sizes)}
         self.write(f"{name}.json", json.dumps(listing, indent=1).encode())
 
     def _listing(self, name: str) -> dict[str, Any] | None:

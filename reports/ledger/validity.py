@@ -22,26 +22,26 @@ ROUNDING = 1e-6
 """A score may be outside its range by this many points because of rounding."""
 
 
-def checked(record: Record, places: Callable[[], Mapping[str, str]] = dict) -> Record:
+def checked(record: Record, read_digests: Callable[[], Mapping[str, str]] = dict) -> Record:
     """Return the record with a complete recipe, in which newer keys have their defaults and moved files their new
     paths.
 
-    `places` returns `StudyInfo.places`, the digests of files that are gone or have changed. Raise `UserError` if the
-    hash or a score cannot be right.
+    `read_digests` returns `StudyInfo.places`, the digests of files that are gone or have changed. Raise `UserError` if
+    the hash or a score cannot be right.
     """
-    recipe = _recipe(record, places)
+    recipe = _recipe(record, read_digests)
     for problem in _scores(record):
         raise UserError(problem)
     return dataclasses.replace(record, recipe=recipe)
 
 
-def _recipe(record: Record, places: Callable[[], Mapping[str, str]]) -> dict[str, Any]:
+def _recipe(record: Record, read_digests: Callable[[], Mapping[str, str]]) -> dict[str, Any]:
     try:
         recipe = Recipe.from_flat(as_recipe(record.recipe))
     except (UserError, TypeError, ValueError) as error:
         raise UserError(f"its recipe is none: {error}") from None
     if record.recipe_hash != recipe.hash:
-        moved = recipe.relocate(digests := places())
+        moved = recipe.relocate(digests := read_digests())
         if record.recipe_hash == moved.hash:
             return dict(moved.flat())
         if record.recipe_hash != recipe.hash_with(digests):

@@ -245,9 +245,9 @@ class _RecipeScores:
         )
 
 
-def _best_first(places: Sequence[tuple[float, tuple[float, ...], ScoredRecipe]]) -> list[ScoredRecipe]:
+def _best_first(triples: Sequence[tuple[float, tuple[float, ...], ScoredRecipe]]) -> list[ScoredRecipe]:
     """Return the recipes, sorted by share of the data and merit, the best first, of triples (share, merit, recipe)."""
-    return [best for *_, best in sorted(places, key=lambda place: place[:2], reverse=True)]
+    return [best for *_, best in sorted(triples, key=lambda triple: triple[:2], reverse=True)]
 
 
 def _ended(record: Record) -> float:

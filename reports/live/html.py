@@ -49,12 +49,12 @@ LEVELS = {"base": "broken line: the base settings", "encoder": "dotted: the untr
 
 def page(view: View, judged: Mapping[str, str]) -> str:
     """Return the whole page with its current content. Without a script it can be read, but is not updated."""
-    places = {name.replace("-", "_"): content for name, content in parts_of(view, judged).items()}
-    return Template(PAGE.read_text(encoding="utf-8")).substitute(places, title=escape(title(view)))
+    parts = {name.replace("-", "_"): content for name, content in parts_of(view, judged).items()}
+    return Template(PAGE.read_text(encoding="utf-8")).substitute(parts, title=escape(title(view)))
 
 
 def state(view: View, judged: Mapping[str, str]) -> str:
-    """Return what the page's script requests: a JSON object with the title, and each part by the id of its place."""
+    """Return what the page's script requests: a JSON object with the title, and each part by the id of its element."""
     return json.dumps({"title": title(view), "parts": parts_of(view, judged)})
 
 
@@ -321,9 +321,9 @@ def _data(best: ScoredRecipe) -> str:
 
 
 def verdicts(findings: str | None, problem: str, finished: int, runs: bool) -> dict[str, str]:
-    """Return the answer and the verdicts as HTML, by the ids of their places on the page.
+    """Return the answer and the verdicts as HTML, by the ids of their elements on the page.
 
-    `findings`: what `reports.live.reckoned` printed. `problem`: its error. `finished`: the number of finished trials
+    `findings`: what `reports.live.slow_parts` printed. `problem`: its error. `finished`: the number of finished trials
     now.
     """
     answer = json.loads(findings).get("answer", []) if findings and finished else []

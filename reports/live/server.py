@@ -69,7 +69,7 @@ class LiveServer(ThreadingHTTPServer):
         self.folder = Folder(results)
         one_at_a_time = threading.Lock()
         self.verdicts = CachedReport(
-            functools.partial(in_own_process, ["reports.live.reckoned", str(results)]), one_at_a_time
+            functools.partial(in_own_process, ["reports.live.slow_parts", str(results)]), one_at_a_time
         )
         self.report = CachedReport(functools.partial(_report, results, push), one_at_a_time)
         self.addresses: dict[str, Callable[[], tuple[str, str]]] = {
@@ -155,7 +155,7 @@ def _report(results: Path, push: Push) -> str:
     from reports.report import scratch_copy  # imports the plotting libraries
 
     with scratch_copy(results) as copy:
-        in_own_process(["reports.live.reckoned", str(results), str(copy)])
+        in_own_process(["reports.live.slow_parts", str(results), str(copy)])
         try:
             push(LOOKS)
         except UserError as error:

@@ -86,8 +86,8 @@ def settings_picture(lines: Sequence[ScoredRecipe], lower_is_better: bool) -> st
         return ""
     spacing = (WIDTH - 2 * SIDE) / len(differing)
     axes = {
-        key: SettingAxis.of(all_keys()[key].label.partition(" (")[0], SIDE + spacing * place, by_key[key], len(lines))
-        for place, key in enumerate(differing)
+        key: SettingAxis.of(all_keys()[key].label.partition(" (")[0], SIDE + spacing * index, by_key[key], len(lines))
+        for index, key in enumerate(differing)
     }
     last = SettingAxis.of("score", WIDTH - SIDE, [line.scores[0] for line in lines], len(lines))
     order = sorted((line.scores[0] for line in lines), reverse=lower_is_better)

@@ -104,7 +104,7 @@ def forest_figure(groups: Sequence[GainGroup], most: int = MAX_LINES) -> ShownFi
     )
     names: list[str] = []
     titles: list[list[str]] = []
-    places: list[float] = []
+    positions: list[float] = []
     height = 0.0
     for group in drawn:
         titles.append(textwrap.wrap(group.title, TITLE_LETTERS))
@@ -114,15 +114,15 @@ def forest_figure(groups: Sequence[GainGroup], most: int = MAX_LINES) -> ShownFi
         for words in ([""] * len(titles[-1]), *named):
             own = LINE_HEIGHT + WRAP_HEIGHT * (len(words) - 1)
             names.append("\n".join(words).strip())
-            places.append(height + own / 2)
+            positions.append(height + own / 2)
             height += own
     longest = max(len(words) for name in names for words in name.split("\n"))
     figure, [axis] = make_figure(1, height=height, width=PLOT_WIDTH + LETTER_WIDTH * longest)
-    place = iter(places)
+    remaining = iter(positions)
     for group, words in zip(drawn, titles, strict=True):
-        top, half = next(place), (LINE_HEIGHT + WRAP_HEIGHT * (len(words) - 1)) / 2
+        top, half = next(remaining), (LINE_HEIGHT + WRAP_HEIGHT * (len(words) - 1)) / 2
         axis.axhspan(top - half, top + half, color="#f0f0f0", zorder=2)
-        corner, beside = (limits[0], top), (4, 0)  # the place in the picture, and points from there
+        corner, beside = (limits[0], top), (4, 0)  # the position in the picture, and points from there
         note = axis.annotate(
             "\n".join(words), corner, beside, textcoords="offset points", fontweight="bold", va="center", fontsize=9,
             zorder=7,
@@ -130,7 +130,7 @@ def forest_figure(groups: Sequence[GainGroup], most: int = MAX_LINES) -> ShownFi
         note.set_in_layout(False)  # a long title takes no room from the panel
         ends = [top + half, top + half]
         for line in group.lines:
-            ends[1] = next(place)
+            ends[1] = next(remaining)
             _draw(axis, line, ends[1], limits)
         ends[1] += LINE_HEIGHT / 2
         for (name, at), dashes in zip(group.marks.items(), DASHES, strict=False):
@@ -141,7 +141,7 @@ def forest_figure(groups: Sequence[GainGroup], most: int = MAX_LINES) -> ShownFi
             else:
                 left = _arrow(axis, at, ends[1] - LINE_HEIGHT / 4, limits, MARK_COLOUR)
                 _say(axis, f"{name} {signed(at)}", ends[1] - LINE_HEIGHT / 4, limits, left)
-    axis.set_yticks(places, names)
+    axis.set_yticks(positions, names)
     axis.tick_params(axis="y", length=0)
     axis.set_ylim(height, 0)
     axis.set_xlim(*limits)
@@ -176,13 +176,13 @@ def _points(line: GainLine) -> list[float]:
     return [line.gain] if line.published is None else [line.gain, line.published]
 
 
-def _draw(axis: Axes, line: GainLine, place: float, limits: Limits) -> None:
+def _draw(axis: Axes, line: GainLine, position: float, limits: Limits) -> None:
     """Draw our gain as a dot with its interval, and below it the published gain as a diamond.
 
     A value off the scale is an arrow at the edge in the same colour, with its numbers.
     """
     color = FLAGGED if line.no_verdict else OURS if line.shown and not line.one_seed else QUIET
-    above, below = place + OUR_OFFSET * LINE_HEIGHT, place + PUBLISHED_OFFSET * LINE_HEIGHT
+    above, below = position + OUR_OFFSET * LINE_HEIGHT, position + PUBLISHED_OFFSET * LINE_HEIGHT
     outside: dict[tuple[bool, float], str] = {}
     if not _within(line.gain, limits):
         left = _arrow(axis, line.gain, above, limits, color)

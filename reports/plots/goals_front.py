@@ -12,12 +12,12 @@ from reports.plots.outliers import clip
 
 @dataclass(frozen=True)
 class Mark:
-    """A recipe in the picture of two goals. `place`: its number on the front; None if it is not on the front."""
+    """A recipe in the picture of two goals. `number`: the one on the front; None if it is not on the front."""
 
     x: float
     y: float
     row: bool
-    place: int | None
+    number: int | None
     probability: float | None
     """Probability that the recipe belongs to the front; None if unknown."""
     x_ends: tuple[float, float] | None = None
@@ -40,7 +40,7 @@ def pareto_picture(
     from matplotlib.colors import to_rgba
 
     figure, (axis,) = make_figure(1, height=4.6, width=5.6)
-    on_front = sorted((mark for mark in marks if mark.place), key=lambda mark: mark.x)
+    on_front = sorted((mark for mark in marks if mark.number), key=lambda mark: mark.x)
     axis.step(
         [m.x for m in on_front], [m.y for m in on_front], where="post" if costs[0] else "pre", color="#444444",
         linewidth=1.4, zorder=1, label="measured front",
@@ -54,14 +54,14 @@ def pareto_picture(
         if not own:
             continue
         fill = [to_rgba(colour, 0.5 if mark.probability is None else mark.probability) for mark in own]
-        sizes = [60 if mark.place else 28 for mark in own]
+        sizes = [60 if mark.number else 28 for mark in own]
         axis.scatter([m.x for m in own], [m.y for m in own], s=sizes, c=fill, marker=shape, edgecolors=colour, zorder=3)
         axis.plot([], [], shape, color=colour, label=name)
     right = -1 if costs[0] else 1  # numbers go on the side of the front without recipes
     for mark in on_front:
         axis.annotate(
-            str(mark.place), (mark.x, mark.y), xytext=(5 * right, 5), textcoords="offset points", fontsize=9, zorder=10,
-            ha="right" if costs[0] else "left",
+            str(mark.number), (mark.x, mark.y), xytext=(5 * right, 5), textcoords="offset points", fontsize=9,
+            zorder=10, ha="right" if costs[0] else "left",
         )  # fmt: skip
     if any(mark.probability is not None for mark in marks):
         axis.plot([], [], "o", markerfacecolor="none", color=QUIET, label="fuller: more probably on the front")

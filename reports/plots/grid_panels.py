@@ -30,9 +30,9 @@ def distribution_picture(panels: Mapping[str, Mapping[str, Sequence[float]]], sc
         dots: list[tuple[float, float]] = []
         turned: dict[str, Any] = {"rotation": 25, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
         axis.set_xticks(range(1, len(values) + 1), list(values), **turned)
-        for place, scores in enumerate(values.values(), start=1):
+        for position, scores in enumerate(values.values(), start=1):
             step = 0.3 / max(len(scores), 1)  # spread in the order of the recipes, so that equal scores show
-            xs = [place + step * (index - (len(scores) - 1) / 2) for index in range(len(scores))]
+            xs = [position + step * (index - (len(scores) - 1) / 2) for index in range(len(scores))]
             axis.plot(xs, scores, "o", color=OURS, alpha=0.5, markersize=4)
             dots += zip(xs, scores, strict=True)
         dotted.append((axis, dots))

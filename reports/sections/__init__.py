@@ -103,10 +103,10 @@ def in_order() -> list[Section]:
     """Return all sections in order, those of the appendix last. Raise `UserError` for an unknown section in `after`."""
     ordered: list[Section] = []
     for section in SECTIONS.values():
-        place = len(ordered)
+        index = len(ordered)
         if section.after:
-            place = ordered.index(SECTIONS[section.after]) + 1
-            while place < len(ordered) and ordered[place].after == section.after:
-                place += 1  # sections after the same one keep the order in which they were added
-        ordered.insert(place, section)
+            index = ordered.index(SECTIONS[section.after]) + 1
+            while index < len(ordered) and ordered[index].after == section.after:
+                index += 1  # sections after the same one keep the order in which they were added
+        ordered.insert(index, section)
     return sorted(ordered, key=lambda section: section.folded)

@@ -55,8 +55,8 @@ def _of_task(items: Items, results: Results) -> list[Block]:
     if not (items.right_or_wrong or items.as_a_whole or items.no_texts):
         meaning = MEANING.get(items.number, "100 % at best")
         how = f"Before and now are each item's own {code(items.number)}: {meaning}."
-    place, task = shlex.quote(results_place(results.info)), shlex.quote(items.task)
-    every = verbatim(f"python -m reports {place} --items {task}")
+    location, task = shlex.quote(results_place(results.info)), shlex.quote(items.task)
+    every = verbatim(f"python -m reports {location} --items {task}")
     where = (
         f"{every} shows more of them." if not items.no_texts else f"Their texts are not here: {every} looks for them."
     )

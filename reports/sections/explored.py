@@ -71,7 +71,7 @@ def _on_parts(results: Results) -> list[Block]:
     scores, judged = part_scores(results, goal), {finalist.recipe for finalist in Answer.of(results).finalists}
     shares = sorted({share for by_share in scores.values() for share in by_share})
 
-    def place(key: str) -> tuple[float, float]:
+    def sort_key(key: str) -> tuple[float, float]:
         farthest = max(scores[key])
         return farthest, goal.upward(scores[key][farthest].value)
 
@@ -84,7 +84,7 @@ def _on_parts(results: Results) -> list[Block]:
             *(number(scores[key][share].value) if share in scores[key] else missing(key, share) for share in shares),
             _took(*max(scores[key].items())),
         ]
-        for key in sorted(scores, key=place, reverse=True)
+        for key in sorted(scores, key=sort_key, reverse=True)
     ]
     heads = [share_in_words(share) for share in shares]
     caption = (
@@ -188,11 +188,11 @@ def _optimism(results: Results, explored: Sequence[Ranked], best: Ranked) -> str
     known = true_scores([item.by_seed(results.goals) for item in explored])
     if known is None:
         return f"{sentence}; with one seed nobody can say by how much."
-    place = next(n for n, item in enumerate(explored) if item is best)
-    middle, *ends = (goal.upward(float(end)) for (end,) in known.interval(place))
+    index = next(n for n, item in enumerate(explored) if item is best)
+    middle, *ends = (goal.upward(float(end)) for (end,) in known.interval(index))
     low, high = sorted(ends)
     reach = "take" if goal.cost else "score"
-    surely = f"{100 * known.on_front[place]:.0f} %"
+    surely = f"{100 * known.on_front[index]:.0f} %"
     return (
         f"{sentence}: over very many seeds it is expected to {reach} {number(middle)} (95 % {number(low)} to "
         f"{number(high)}), and with a probability of {surely} it is the best of them."

@@ -109,9 +109,9 @@ def front_picture(results: Results, pictures: Path) -> Picture | None:
     goals = front.goals
     if len(goals) != 2 or not front.points:
         return None
-    axes = sorted(range(2), key=lambda place: not goals[place].cost)  # a cost is on the right
+    axes = sorted(range(2), key=lambda index: not goals[index].cost)  # a cost is on the right
     marks = [_mark(front, point, axes, point.recipe_hash in results.labels) for point in front.points]
-    first, second = (goals[place] for place in axes)
+    first, second = (goals[index] for index in axes)
     costs = (first.lower_is_better, second.lower_is_better)
     path = pareto_picture(marks, (_axis(first), _axis(second)), pictures / "pareto.svg", costs)
     what = "Values" if any(costs) else "Development scores"
@@ -141,7 +141,7 @@ def pareto_in_short(results: Results) -> str:
 
 def front(points: Sequence[Ranked], goals: Sequence[Goal]) -> list[Ranked]:
     """Return the recipes on the Pareto front, which no other dominates, sorted by the first goal, the best first."""
-    kept = [points[place] for place in on_front(_upward(points, goals))]
+    kept = [points[index] for index in on_front(_upward(points, goals))]
     return sorted(kept, key=lambda point: point.upward(goals), reverse=True)
 
 
@@ -212,12 +212,12 @@ def _chance(front: GoalsFront) -> str:
 
 def _table(results: Results, front: GoalsFront) -> DataTable:
     lines = []
-    for place, point in enumerate(front.shown, start=1):
+    for position, point in enumerate(front.shown, start=1):
         probability = front.probability(point)
         doubtful = " ?" if probability is not None and probability < DOUBTFUL_PROBABILITY else ""
         lines.append(
             [
-                f"{place}{doubtful}" if point in front.chosen else "off it",
+                f"{position}{doubtful}" if point in front.chosen else "off it",
                 "row: " * (point.recipe_hash in results.labels) + code(name_of(results, point.recipe_hash)),
                 changes(results, point.deciding[0]),
                 _percent(probability),
@@ -250,8 +250,8 @@ def _cost_axis(goal: Goal) -> str:
 def _mark(front: GoalsFront, point: Ranked, axes: Sequence[int], is_row: bool) -> Mark:
     """Return the recipe's mark in the picture. `axes`: which goals are on the axes, as indices."""
     x, y = (point.values[goal].mean for goal in axes)
-    place = front.chosen.index(point) + 1 if point in front.chosen else None
-    mark = Mark(x, y, is_row, place, front.probability(point))
+    position = front.chosen.index(point) + 1 if point in front.chosen else None
+    mark = Mark(x, y, is_row, position, front.probability(point))
     shown = front.shown
     if front.estimates is None or point.values[0].fixed or point not in shown or len(shown) > MAX_BARRED_RECIPES:
         return mark

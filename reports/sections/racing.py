@@ -16,7 +16,7 @@ MAX_NAMED_RECIPES = 3
 """Largest number of recipes with the same reason that are named; the others are only counted."""
 AMONG_ALL: Mapping[State, str] = {
     "going": "seed {seed} is needed: {close}, so it may be the best{among}",
-    "behind": "{after} {rival} is {gap} points ahead: it cannot be the best{among} any more",
+    "behind": "{after} {other} is {gap} points ahead: it cannot be the best{among} any more",
     "best": "{after} no other can be the best{among} any more",
     "on the front": "{after} no other can beat it on every goal",
     "failed": "{after} a trial of it failed or was stopped",
@@ -110,22 +110,22 @@ def why(recipe: RecipeRace, called: Callable[[str], str]) -> str:
 
 
 def _sentence(question: Question, course: Course, most: int, called: Callable[[str], str]) -> str:
-    if question == "baseline" and not course.rival and course.state in ("decided", "most"):  # the baseline itself
+    if question == "baseline" and not course.other and course.state in ("decided", "most"):  # the baseline itself
         return f"rows were compared with it over {count(course.seeds, 'seed')}"
     sentences = BESIDE_BASELINE if question == "baseline" else AMONG_ALL
-    rival = called(course.rival) if course.rival else ""
+    other = called(course.other) if course.other else ""
     return sentences[course.state].format(
         after=f"after {count(course.seeds, 'seed')}",
         among=" of the rows" if question == "best row" else "",
-        close=_close(course, rival),
+        close=_close(course, other),
         gap=number(course.gap),
         most=count(most, "seed"),
-        rival=rival,
+        other=other,
         seed=course.seeds,
     )
 
 
-def _close(course: Course, rival: str) -> str:
-    if not rival:
+def _close(course: Course, other: str) -> str:
+    if not other:
         return "nobody knows yet how far seeds scatter"
-    return f"{rival} is only {number(abs(course.gap))} points {'ahead' if course.gap > 0 else 'behind'}"
+    return f"{other} is only {number(abs(course.gap))} points {'ahead' if course.gap > 0 else 'behind'}"

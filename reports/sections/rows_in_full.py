@@ -29,7 +29,7 @@ HEAD = (
 def write(results: Results, pictures: Path) -> list[Block]:
     """Write for each figure the table of rows, the rows that may be the best, and how their order fits the paper's."""
     boards = boards_to_show(results)
-    drawn = [board for place, board in enumerate(boards) if place or len(board.standings) > MAX_DRAWN_ROWS]
+    drawn = [board for index, board in enumerate(boards) if index or len(board.standings) > MAX_DRAWN_ROWS]
     blocks = gains_picture([of_board(board) for board in drawn], pictures / "forest-more.svg")
     for board in boards:
         blocks += [Heading(text(board.quantity.name)), board_table(results, board), best_set(board)]
@@ -106,8 +106,8 @@ def board_table(results: Results, board: Board) -> DataTable:
 
 def table_of(head: Sequence[str], lines: Sequence[Sequence[str]]) -> DataTable:
     """Return a table with this head and these lines, without columns that have only dashes."""
-    columns = [place for place in range(len(head)) if any(line[place] not in (DASH, "") for line in lines)]
-    return DataTable([head[place] for place in columns], [[line[place] for place in columns] for line in lines])
+    columns = [index for index in range(len(head)) if any(line[index] not in (DASH, "") for line in lines)]
+    return DataTable([head[index] for index in columns], [[line[index] for index in columns] for line in lines])
 
 
 def without_figure(results: Results, board: Board) -> str:

@@ -11,7 +11,7 @@ the wider of two intervals, which fail in different cases:
   every level, however small one of the parts is.
 
 In the finals of a search (`finals.py`) recipes of four seeds or more use their own spread (Welch 1947), recipes of
-fewer seeds a lent spread, and the interval has one estimate.
+fewer seeds a borrowed spread, and the interval has one estimate.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Error:
         if common.for_few_seeds_only:
             few = [part for part in seeds if common.freedom and part.of_few_seeds]
             own = [part for part in seeds if not (common.freedom and part.of_few_seeds)]
-            return cls._estimate([*own, *_lent(common, few)], items, shared, ())
+            return cls._estimate([*own, *_borrowed(common, few)], items, shared, ())
         drawn = [part.drawn_to(common) for part in seeds]
         mixed = [own if own.uses_own_spread else part for own, part in zip(seeds, drawn, strict=True)]
         rest = _less_shared(drawn, items, shared) - _added(part.variance for part in drawn)
@@ -161,7 +161,7 @@ def _added(values: Iterable[Any]) -> Any:
     return functools.reduce(operator.add, values, 0.0)
 
 
-def _lent(common: CommonSpread, few: Sequence[SeedsPart]) -> list[ErrorPart]:
+def _borrowed(common: CommonSpread, few: Sequence[SeedsPart]) -> list[ErrorPart]:
     """Return one variance for all recipes of few seeds: from the common variance and their own, weighted by degrees of
     freedom. It keeps only the common one's degrees of freedom, since a recipe may be unlike others."""
     if not few:
@@ -193,8 +193,8 @@ def compare(
     ValueError if the seeds are not the same. `p_factor` as in `Comparison`.
     """
     gain = first.mean - second.mean
-    lent = common.for_few_seeds_only and common.freedom > 0
-    one_seed = not lent and any(not sample.fixed and sample.count < 2 for sample in (first, second))
+    borrowed = common.for_few_seeds_only and common.freedom > 0
+    one_seed = not borrowed and any(not sample.fixed and sample.count < 2 for sample in (first, second))
     seeds = None if one_seed else paired_seeds_part(first, second) if paired else seeds_parts(first, second)
     items = items_part(first, second) if pairable(first, second) else None
     basis: Basis

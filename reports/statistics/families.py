@@ -52,16 +52,16 @@ def best_set(field: Field, p_factor: float = 1.0) -> list[bool | None]:
     """
     answer: list[bool | None] = [None] * field.rows
     level = (1 - CONFIDENCE) / p_factor
-    for place, index in enumerate(field.judged):
-        above_others = field.by_chance(place)
-        rivals = np.arange(len(field.judged)) != place
-        if rivals.any():
-            sure = np.quantile(above_others[:, rivals].max(axis=1), 1 - FIRST_STEP * level)
-            rivals &= field.leads[place] <= sure
+    for position, index in enumerate(field.judged):
+        above_others = field.by_chance(position)
+        others = np.arange(len(field.judged)) != position
+        if others.any():
+            sure = np.quantile(above_others[:, others].max(axis=1), 1 - FIRST_STEP * level)
+            others &= field.leads[position] <= sure
         answer[index] = True
-        if rivals.any():
-            bar = np.quantile(-above_others[:, rivals].min(axis=1), 1 - (1 - FIRST_STEP) * level)
-            answer[index] = bool(field.leads[rivals, place].max() <= bar)
+        if others.any():
+            bar = np.quantile(-above_others[:, others].min(axis=1), 1 - (1 - FIRST_STEP) * level)
+            answer[index] = bool(field.leads[others, position].max() <= bar)
     return answer
 
 
@@ -73,8 +73,8 @@ def rank_intervals(field: Field, p_factor: float = 1.0) -> list[tuple[int, int] 
     """
     answer: list[tuple[int, int] | None] = [None] * field.rows
     shown = _leads_shown(field, (1 - CONFIDENCE) / p_factor)
-    for place, index in enumerate(field.judged):
-        answer[index] = (1 + int(shown[:, place].sum()), len(field.judged) - int(shown[place].sum()))
+    for position, index in enumerate(field.judged):
+        answer[index] = (1 + int(shown[:, position].sum()), len(field.judged) - int(shown[position].sum()))
     return answer
 
 
@@ -84,8 +84,8 @@ def _leads_shown(field: Field, level: float) -> Array:
     is_open = ~np.eye(rows, dtype=bool)
     while is_open.any():
         largest = np.full(DRAWS, -np.inf)
-        for place in range(rows):
-            largest = np.maximum(largest, field.by_chance(place)[:, is_open[place]].max(axis=1, initial=-np.inf))
+        for row in range(rows):
+            largest = np.maximum(largest, field.by_chance(row)[:, is_open[row]].max(axis=1, initial=-np.inf))
         shown = is_open & (field.leads > np.quantile(largest, 1 - level))
         if not shown.any():
             break
@@ -116,8 +116,8 @@ class Field:
         """Compute the leads and simulate the errors. Equal samples give equal draws. `common` as in `compare`."""
         from scipy.special import ndtri
 
-        judged = tuple(place for place, sample in enumerate(every) if can_be_judged(sample))
-        samples = [every[place] for place in judged]
+        judged = tuple(index for index, sample in enumerate(every) if can_be_judged(sample))
+        samples = [every[index] for index in judged]
         rows = len(samples)
         leads = np.zeros((rows, rows))
         for first, second in itertools.combinations(range(rows), 2):
@@ -135,9 +135,9 @@ class Field:
         scale = np.sqrt(np.maximum(alone[:, None] + alone - 2 * joint, 0.0))
         return cls(len(every), judged, leads, errors, np.maximum(scale, MIN_ERROR))
 
-    def by_chance(self, place: int) -> Array:
-        """(draws, judged) Simulated leads by chance of one row over each row. `place`: the row's index in `judged`."""
-        return np.asarray((self.errors[:, [place]] - self.errors) / self.scale[place])
+    def by_chance(self, position: int) -> Array:
+        """(draws, judged) Simulated leads by chance of one row over each row. `position`: the row's, in `judged`."""
+        return np.asarray((self.errors[:, [position]] - self.errors) / self.scale[position])
 
 
 def items_covariance(samples: Sequence[Sample]) -> Array:

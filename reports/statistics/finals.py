@@ -43,7 +43,7 @@ from reports.statistics.fronts import on_front, spread
 from reports.statistics.measured import CONFIDENCE
 from reports.statistics.power import Spread, fewest, least_gain, pooled_spread, power, seeds_needed
 from reports.statistics.sample import Sample, pairable
-from reports.statistics.spreads import NO_LENT_SPREAD, CommonSpread
+from reports.statistics.spreads import NO_BORROWED_SPREAD, CommonSpread
 
 Reference = Literal["base", "baseline", "encoder"]
 """Recipes that finalists are compared with: the base settings, the space's baseline row, the untrained encoder."""
@@ -68,13 +68,13 @@ def pick(development: Sequence[Sequence[float]]) -> list[int]:  # (finalists, go
     finalists, the best first; with two goals a front."""
     values = np.asarray(development, dtype=float)
     if values.shape[1] == 1:
-        return [int(place) for place in np.argsort(-values[:, 0], kind="stable")]
+        return [int(index) for index in np.argsort(-values[:, 0], kind="stable")]
     front = on_front(values)
-    points, places = np.unique(values[front], axis=0, return_index=True)
-    return [int(front[places[point]]) for point in spread(points)[:MOST_PICKED]]
+    points, indices = np.unique(values[front], axis=0, return_index=True)
+    return [int(front[indices[point]]) for point in spread(points)[:MOST_PICKED]]
 
 
-def lent_spread(samples: Iterable[Sample]) -> CommonSpread:
+def borrowed_spread(samples: Iterable[Sample]) -> CommonSpread:
     """Return the spread that is assumed for recipes of at most three seeds: `RECORDED_SPREAD`, or more if samples of
     two seeds scatter more (copies once); never less, as a recipe may scatter more than they do. Equal recipes of one
     seed are called better in 2 % of cases if they scatter three times as much as recorded, in 12 % at five times; of
@@ -90,10 +90,10 @@ def _at_least_recorded(variance: float) -> CommonSpread:
     return replace(RECORDED_SPREAD, variance=max(RECORDED_SPREAD.variance, variance))
 
 
-def gain_over(first: Sample, second: Sample, lent: CommonSpread, p_factor: float = 1.0) -> Comparison:
+def gain_over(first: Sample, second: Sample, borrowed: CommonSpread, p_factor: float = 1.0) -> Comparison:
     """Return the gain of `first` over `second`, under fresh seeds. Each end of its interval holds by itself with 95 %,
-    or, with a `p_factor`, with an error of 5 % / `p_factor`. `lent`: from `lent_spread`."""
-    return compare(first, second, common=lent, p_factor=p_factor / 2)
+    or, with a `p_factor`, with an error of 5 % / `p_factor`. `borrowed`: from `borrowed_spread`."""
+    return compare(first, second, common=borrowed, p_factor=p_factor / 2)
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def judge(
     order: Sequence[int],
     references: Mapping[Reference, Sample],
     *,
-    lent: CommonSpread = NO_LENT_SPREAD,
+    borrowed: CommonSpread = NO_BORROWED_SPREAD,
     p_factor: float = 1.0,
     goals: int = 1,
     fresh: bool = True,
@@ -129,24 +129,24 @@ def judge(
     """Judge the finalists' test scores under fresh seeds against the references. The module's docstring has the rules.
 
     `order`: the finalists' indices in the order of use, from `pick`; for a front, one index per call; empty without
-    finalists. `references["encoder"]` is fixed. `lent`: from `lent_spread`. `p_factor`: 1 / `facts.looks.level_share`
-    of this look. `goals`: number of figures that are judged together and share the level.
+    finalists. `references["encoder"]` is fixed. `borrowed`: from `borrowed_spread`. `p_factor`: 1 /
+    `facts.looks.level_share` of this look. `goals`: number of figures that are judged together and share the level.
     """
     joint_factor, recipes = p_factor * goals, max(len(finalists), 1)
     gains: dict[Reference, tuple[Comparison, ...]] = {
-        name: tuple(gain_over(finalist, sample, lent, joint_factor * recipes) for finalist in finalists)
+        name: tuple(gain_over(finalist, sample, borrowed, joint_factor * recipes) for finalist in finalists)
         for name, sample in references.items()
     }
     base, encoder = references.get("base"), references.get("encoder")
-    over = gain_over(base, encoder, lent, joint_factor) if base and encoder else None
-    by_finalist = [{name: each[place] for name, each in gains.items()} for place in range(len(finalists))]
+    over = gain_over(base, encoder, borrowed, joint_factor) if base and encoder else None
+    by_finalist = [{name: each[index] for name, each in gains.items()} for index in range(len(finalists))]
     answer: Answer = "nothing yet"
     waiting: tuple[Reference, ...] = ()
     picked = next(iter(order), None)
     if fresh and base is not None:
         picked = next((finalist for finalist in order if _worth_using(by_finalist[finalist])), picked)
         moved = pooled_spread([base] if picked is None else [finalists[picked], base])
-        margin = moved.std if moved else math.sqrt(lent.variance)
+        margin = moved.std if moved else math.sqrt(borrowed.variance)
         answer, waiting = _answer({} if picked is None else by_finalist[picked], over, margin)
     if answer == "use":
         return Judgement(picked, answer, gains, over, fresh)
@@ -161,7 +161,7 @@ def seeds_wanted(
     finalists: Sequence[Sample],
     references: Mapping[Reference, Sample],
     *,
-    lent: CommonSpread,
+    borrowed: CommonSpread,
     p_factor: float = 1.0,
     goals: int = 1,
 ) -> float | None:
@@ -169,13 +169,13 @@ def seeds_wanted(
     too few for any number. None for other answers, and if the number is unknown. Parameters as in `judge`, but
     `p_factor` is of the next look, at which these seeds would be judged."""
     base, picked = references.get("base"), judged.picked
-    borrowed = Spread(math.sqrt(lent.variance), int(lent.freedom)) if lent.freedom else None
-    spread = pooled_spread([*finalists, *references.values()]) or borrowed
+    assumed = Spread(math.sqrt(borrowed.variance), int(borrowed.freedom)) if borrowed.freedom else None
+    spread = pooled_spread([*finalists, *references.values()]) or assumed
     alpha = _two_sided(finalists, p_factor, goals)
     counts = []
     for name in judged.open:
         first = base if picked is None or judged.gains[name][picked].gain <= 0 else finalists[picked]
-        counts.append(None if first is None else _seeds(first, references[name], alpha, lent, spread))
+        counts.append(None if first is None else _seeds(first, references[name], alpha, borrowed, spread))
     return None if not counts or None in counts else max(seeds for seeds in counts if seeds is not None)
 
 
@@ -245,12 +245,12 @@ def _answer(
     return "nothing yet" if waiting else "keep the base", tuple(waiting)
 
 
-def _seeds(first: Sample, second: Sample, alpha: float, lent: CommonSpread, spread: Spread | None) -> float | None:
+def _seeds(first: Sample, second: Sample, alpha: float, borrowed: CommonSpread, spread: Spread | None) -> float | None:
     """Return the seeds of each recipe that show a gain as measured; infinity if none do; None if unknown or no gain."""
     gap = first.mean - second.mean
     if spread is None or gap <= 0:
         return None
-    needed = seeds_needed(first, second, gap, POWER, alpha=alpha, common=lent, spread=spread)
+    needed = seeds_needed(first, second, gap, POWER, alpha=alpha, common=borrowed, spread=spread)
     return math.inf if needed is None and pairable(first, second) else needed
 
 
@@ -317,5 +317,5 @@ def _foretold(floor: Spread, finalists: int, seeds: int, gain: float, p_factor: 
     if floor.std == 0:
         return 1.0
     single = Sample(np.zeros(1), (0,))
-    alpha, lent = 2 * (1 - CONFIDENCE) / p_factor / finalists, _at_least_recorded(floor.std**2)
-    return power(single, single, gain, seeds, alpha=alpha, common=lent, spread=floor)
+    alpha, borrowed = 2 * (1 - CONFIDENCE) / p_factor / finalists, _at_least_recorded(floor.std**2)
+    return power(single, single, gain, seeds, alpha=alpha, common=borrowed, spread=floor)

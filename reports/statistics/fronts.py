@@ -28,7 +28,7 @@ def front_numbers(values: Array) -> Array:  # (trials, goals) -> (trials,) int64
     return numbers
 
 
-def on_front(values: Array) -> Array:  # (trials, goals) -> (front,) their places
+def on_front(values: Array) -> Array:  # (trials, goals) -> (front,) their indices
     """Return the indices of the trials that no other trial dominates."""
     return np.flatnonzero(~dominated_by(values).any(axis=1))
 
@@ -43,7 +43,7 @@ def dominated_by(values: Array) -> Array:  # (trials, goals) -> (trials, trials)
     return no_worse & better
 
 
-def spread(points: Array) -> Array:  # (points, goals), all different -> (points,) places in order
+def spread(points: Array) -> Array:  # (points, goals), all different -> (points,) indices in order
     """Sort the points such that the first n points cover all points well, for every n. The order depends neither on the
     order of the input nor on the units of the goals."""
     points = np.asarray(points, dtype=float)
@@ -67,5 +67,5 @@ def trials_before(values: Array, trial: int) -> int:  # (trials, goals)
     front = values[numbers == numbers[trial]]
     points, counts = np.unique(front, axis=0, return_counts=True)
     order = spread(points)
-    place = int(np.flatnonzero((points[order] == values[trial]).all(axis=1))[0])
-    return int((numbers < numbers[trial]).sum() + counts[order[:place]].sum())
+    position = int(np.flatnonzero((points[order] == values[trial]).all(axis=1))[0])
+    return int((numbers < numbers[trial]).sum() + counts[order[:position]].sum())

@@ -19,8 +19,8 @@ def group_effects(effects: Array, groups: Array) -> Array | None:
     None for a single group, which shows no variance. Few groups underestimate the variance, so it is multiplied by G /
     (G - 1) (Liang and Zeger 1986, with the usual correction).
     """
-    _, place = np.unique(groups, return_inverse=True)
-    sums = np.bincount(place, weights=effects)
+    _, group_numbers = np.unique(groups, return_inverse=True)
+    sums = np.bincount(group_numbers, weights=effects)
     if len(sums) == len(effects):
         return effects
     items, count = len(effects), len(sums)

@@ -95,8 +95,8 @@ def fewest(enough: Callable[[int], bool]) -> int | None:
     """Return the smallest number of seeds, from 2 on, for which `enough` is true; None if there is none up to
     MOST_SEEDS. All numbers up to FEW_SEEDS are tried, as an assumed spread may show more than a few more seeds. Above
     FEW_SEEDS, more seeds show more."""
-    lent, own = range(2, FEW_SEEDS + 1), range(FEW_SEEDS + 1, MOST_SEEDS + 1)
-    first = next(filter(enough, lent), None)
+    borrowing, own = range(2, FEW_SEEDS + 1), range(FEW_SEEDS + 1, MOST_SEEDS + 1)
+    first = next(filter(enough, borrowing), None)
     return first or next(iter(own[bisect_left(own, True, key=enough) :]), None)
 
 
@@ -135,16 +135,16 @@ def _power(plan: _Plan, effect: float, count: int, alpha: float) -> float:
     """
     from scipy.special import chdtri, ndtr
 
-    trained = [(place, spread) for place, spread in enumerate(plan.spreads) if spread is not None]
+    trained = [(index, spread) for index, spread in enumerate(plan.spreads) if spread is not None]
     if trained and count < 2:
         return 0.0  # one seed: no verdict
     true = plan.items.variance if plan.items else 0.0
     seeds = []
-    for place, spread in trained:
+    for index, spread in trained:
         freedom = FIRMNESS * spread.freedom
-        over_seeds = spread.std**2 / count * freedom / chdtri(freedom, _points()[:, 2 * place])
-        measured = over_seeds * chdtri(count - 1, _points()[:, 2 * place + 1]) / (count - 1)
-        seeds.append(SeedsPart(measured, count - 1.0, count, uses_own_spread=place == 1))
+        over_seeds = spread.std**2 / count * freedom / chdtri(freedom, _points()[:, 2 * index])
+        measured = over_seeds * chdtri(count - 1, _points()[:, 2 * index + 1]) / (count - 1)
+        seeds.append(SeedsPart(measured, count - 1.0, count, uses_own_spread=index == 1))
         true = true + over_seeds
     bar = Error.of(seeds, plan.items, 0.0, plan.common).half_width(alpha)
     with np.errstate(divide="ignore", invalid="ignore"):

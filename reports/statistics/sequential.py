@@ -10,7 +10,7 @@ There are two questions.
   number is the difference of two means over the most seeds, k of which are known: its variance is that between seeds
   times (1/k - 1/most), which shrinks to nothing. The bounded error: the recipe that would win if all ran with the most
   seeds leaves the race with a probability of at most LOST (see LOST_AT_WORST, too). The error is shared evenly over
-  the rounds, and in a round over the rivals (Bonferroni). With several goals a recipe leaves once one other recipe is
+  the rounds, and in a round over the others (Bonferroni). With several goals a recipe leaves once one other recipe is
   ahead in all of them, and the bound holds for each recipe of the front.
 - *Is a row above the baseline?* (`race_against`) A row stops once a report's own verdict is sure (`compare`; see
   `race_p_factor`), or once the most seeds are unlikely to bring a verdict. Stopping for the second reason costs some
@@ -78,10 +78,10 @@ class Course:
     seeds: int
     """Number of seeds that the recipe needs, or, if it has left the race, had by then."""
     state: State
-    rival: str = ""
+    other: str = ""
     """Name of another recipe: if the state is `behind`, the one that is ahead; if `going`, the closest one."""
     gap: float = 0.0
-    """Points by which `rival` is ahead after these seeds, in the goal in which it is ahead by least."""
+    """Points by which `other` is ahead after these seeds, in the goal in which it is ahead by least."""
     waits: bool = False
     """Whether the recipe has all seeds of the round and waits, because other recipes lack some."""
 
@@ -147,12 +147,12 @@ def race_against(baseline: str, entrants: Mapping[str, Entrant], least: int, mos
         spreads, freedom = _spreads(entrants, both, variances_of)
         samples = _samples(entrants, both, seeds)
         common = [common_spread(own) for own in samples]
-        for place, name in enumerate(going, start=1):
+        for index, name in enumerate(going, start=1):
             chance = WRONG / of_rows / race_p_factor(seeds, least, most)
-            variance = spreads[0] + spreads[place]
-            degrees = _pair_freedom(spreads[[0, place]], freedom[[0, place]])
+            variance = spreads[0] + spreads[index]
+            degrees = _pair_freedom(spreads[[0, index]], freedom[[0, index]])
             comparisons = [
-                compare(own[place], own[0], common=alike) for own, alike in zip(samples, common, strict=True)
+                compare(own[index], own[0], common=alike) for own, alike in zip(samples, common, strict=True)
             ]
             decided = np.array([item.p is not None and item.p < chance for item in comparisons])
             gain = np.array([item.gain for item in comparisons])
@@ -182,10 +182,10 @@ def _has_too_few(entrant: Entrant, seeds: int) -> bool:
 def _open(
     entrants: Mapping[str, Entrant], names: Iterable[str], seeds: int, before: Mapping[str, Course]
 ) -> dict[str, Course]:
-    """Return the states in a round of which some seeds are missing. `rival` and `gap` are those of the round before."""
+    """Return the states in a round of which some seeds are missing. `other` and `gap` are those of the round before."""
     last = {name: before.get(name, Course(seeds, "going")) for name in names}
     return {
-        name: Course(seeds, "going", course.rival, course.gap, waits=not _has_too_few(entrants[name], seeds))
+        name: Course(seeds, "going", course.other, course.gap, waits=not _has_too_few(entrants[name], seeds))
         for name, course in last.items()
     }
 
@@ -208,7 +208,7 @@ def best_first(entrants: Mapping[str, Entrant], names: Sequence[str]) -> list[st
     """Sort names by the first seed's score, best first; with several goals by the sum of ranks. Ties stay in order."""
     first = np.stack([entrants[name].values[0] for name in names])
     ranks = (first[:, None] < first).sum(axis=1).sum(axis=1)
-    return [names[place] for place in np.argsort(ranks, kind="stable")]
+    return [names[index] for index in np.argsort(ranks, kind="stable")]
 
 
 # Spreads
@@ -246,12 +246,12 @@ def _spreads(
         if len(own) >= MIN_RECIPES:
             usual, weight = common_variance(own[:, goal], freedom)
             weight = min(weight, float(freedom.sum()))  # at most the degrees of freedom of all recipes together
-        for place, name in enumerate(names):
+        for index, name in enumerate(names):
             if not entrants[name].fixed:
                 mine, mine_freedom = variances_of.get(name, (np.zeros(goals), 0))
-                degrees[place, goal] = weight + mine_freedom
+                degrees[index, goal] = weight + mine_freedom
                 total = weight * usual + mine_freedom * mine[goal]
-                variances[place, goal] = total / max(weight + mine_freedom, 1e-12)
+                variances[index, goal] = total / max(weight + mine_freedom, 1e-12)
     return variances, degrees
 
 
@@ -289,24 +289,24 @@ def _judge(
     out = np.any(ahead, axis=0)
     apart = somewhere & somewhere.T  # each leads in some goal: neither can beat the other
     others = ~np.eye(len(names), dtype=bool)
-    rivals = others & ~out  # (recipe, its rival), as in all following arrays
+    remaining = others & ~out  # (recipe, another recipe), as in all following arrays
     winners = ahead.T
-    gaps = leads.min(axis=2).T  # in the goal in which the rival is ahead by least
-    closest = np.where(np.where(winners.any(axis=1, keepdims=True), winners, rivals), gaps, -np.inf).argmax(axis=1)
-    alone = ~rivals.any(axis=1)
-    front = ~(rivals & ~apart).any(axis=1)
+    gaps = leads.min(axis=2).T  # in the goal in which the other is ahead by least
+    closest = np.where(np.where(winners.any(axis=1, keepdims=True), winners, remaining), gaps, -np.inf).argmax(axis=1)
+    alone = ~remaining.any(axis=1)
+    front = ~(remaining & ~apart).any(axis=1)
     courses = {}
-    for place, name in enumerate(names):
-        if alone[place] and not out[place]:
+    for index, name in enumerate(names):
+        if alone[index] and not out[index]:
             courses[name] = Course(seeds, "best")
             continue
-        rival, gap = names[closest[place]], float(gaps[place, closest[place]])
-        if out[place]:
-            courses[name] = Course(seeds, "behind", rival, gap)
-        elif front[place]:
+        other, gap = names[closest[index]], float(gaps[index, closest[index]])
+        if out[index]:
+            courses[name] = Course(seeds, "behind", other, gap)
+        elif front[index]:
             courses[name] = Course(seeds, "on the front")
         else:
-            courses[name] = Course(seeds + 1, "going", rival, gap)
+            courses[name] = Course(seeds + 1, "going", other, gap)
     return courses
 
 

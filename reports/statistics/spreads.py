@@ -4,7 +4,7 @@ Two or three seeds estimate a spread badly. Each is shrunk towards the common sp
 no more unequal than chance makes them (Smyth 2004). A few recipes estimate a common spread badly: it has at most as
 many degrees of freedom as there are recipes beyond two. In the finals of a search, where spreads that differ tenfold
 must not mislead, a recipe of four seeds or more uses its own spread. Recipes of fewer seeds borrow a spread
-(`finals.lent_spread`), combined with their own.
+(`finals.borrowed_spread`), combined with their own.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class CommonSpread:
 
 NO_COMMON_SPREAD = CommonSpread(0.0, 0.0)
 """No common spread: each recipe uses its own spread."""
-NO_LENT_SPREAD = CommonSpread(0.0, 0.0, for_few_seeds_only=True)
+NO_BORROWED_SPREAD = CommonSpread(0.0, 0.0, for_few_seeds_only=True)
 """No spread is assumed for recipes of few seeds: in finals, too, each recipe uses its own spread."""
 
 

@@ -54,15 +54,15 @@ class TrueScores:
     @cached_property
     def on_front(self) -> Array:
         """(recipes,) Probability that no other recipe dominates the recipe; of one goal, that it is the best."""
-        return np.array([1 - self._beaten(place).mean() for place in range(self.draws.shape[1])])
+        return np.array([1 - self._beaten(index).mean() for index in range(self.draws.shape[1])])
 
-    def _beaten(self, place: int) -> Array:
-        gaps = self.draws - self.draws[:, [place]]
+    def _beaten(self, index: int) -> Array:
+        gaps = self.draws - self.draws[:, [index]]
         return np.asarray(((gaps >= 0).all(axis=2) & (gaps > 0).any(axis=2)).any(axis=1))
 
-    def interval(self, place: int) -> Array:
-        """(3, goals) Median of a recipe's true score, and the ends of its 95 % interval. `place`: its index."""
-        return np.asarray(np.quantile(self.draws[:, place], [0.5, 0.025, 0.975], axis=0))
+    def interval(self, index: int) -> Array:
+        """(3, goals) Median of a recipe's true score, and the ends of its 95 % interval. `index`: the recipe's."""
+        return np.asarray(np.quantile(self.draws[:, index], [0.5, 0.025, 0.975], axis=0))
 
 
 def true_scores(recipes: Sequence[RecipeScores]) -> TrueScores | None:
@@ -166,8 +166,8 @@ def _likely(noise: Array, whole: Array, gaps: Array, chance: np.random.Generator
     logs = -(far + np.linalg.slogdet(whole).logabsdet) / 2
     weights = np.cumsum(np.exp(logs - logs.max(axis=0)), axis=0)
     drawn = chance.random(weights.shape) * weights[-1]
-    places = [np.searchsorted(own, draw) for own, draw in zip(weights.T, drawn.T, strict=True)]
-    return np.stack([noise[place, recipe] for recipe, place in enumerate(places)], axis=1)
+    indices = [np.searchsorted(own, draw) for own, draw in zip(weights.T, drawn.T, strict=True)]
+    return np.stack([noise[index, recipe] for recipe, index in enumerate(indices)], axis=1)
 
 
 def _centre_and_spread(means: Array, noise: Array) -> tuple[Array, Array]:

@@ -60,8 +60,8 @@ def lines(answer: Answer, info: StudyInfo, escape: Escape) -> list[Line]:
     of_picked = answer.kind in ("use", "open") and not answer.base_leads
     """Whether the lines are about the picked recipe, not about the settings or encoder that are kept."""
     written = [*_verdict(answer, info, escape), *in_lines("Note", better_without_a_model(answer))]
-    for place, finalist in enumerate(answer.picked if answer.kind == "use" else [first]):
-        written += [Line("Or", _settings(finalist, escape))] * (place > 0)
+    for index, finalist in enumerate(answer.picked if answer.kind == "use" else [first]):
+        written += [Line("Or", _settings(finalist, escape))] * (index > 0)
         gains = in_lines("Gain", _gain(answer, finalist, escape)) if of_picked else _of_kept(answer, finalist, escape)
         written += gains
         besides = [f"{escape(task)} {gain_over(gain, 'base')}" for task, gain in finalist.beside.items()]
@@ -164,11 +164,11 @@ def _check(answer: Answer, escape: Escape) -> list[str]:
         for name in ("base", "encoder")
         if name in answer.references
     }
-    for place, check in enumerate(answer.checks):
+    for index, check in enumerate(answer.checks):
         gains = {name: gain for name, gain in check.gains.items() if name != "baseline"}
-        shown = [(name, gain) for name, gain in gains.items() if not place or name == "base" or gain.below]
+        shown = [(name, gain) for name, gain in gains.items() if not index or name == "base" or gain.below]
         over = [gain_over(gain, name, answer) for name, gain in shown]
-        own = None if place else gains.get("encoder")
+        own = None if index else gains.get("encoder")
         over += ["by this no gain is shown"] * bool(own and not own.above and not own.below)
         over += ["by this it is shown to be worse"] * bool(own and own.below)
         whose = roles.get(check.recipe, "the best of the search")

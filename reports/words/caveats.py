@@ -39,7 +39,7 @@ def sure(answer: Answer, first: Finalist) -> list[str]:
     clauses = [seeds if answer.picked else f"{count(first.seeds, 'seed')} of {REFERENCE_NAMES['base']}", *items]
     parts = f", {answer.whole} of them on all of the data" if answer.whole < answer.tried else ""
     clauses.append(f"{count(answer.tried, 'recipe')} tried{parts}, {duration(answer.seconds)} of trials added up")
-    return [*clauses, *noise(answer), *_lent(answer)]
+    return [*clauses, *noise(answer), *_borrowed(answer)]
 
 
 def noise(answer: Answer) -> list[str]:
@@ -49,7 +49,7 @@ def noise(answer: Answer) -> list[str]:
     return [f"seeds move test scores by {span(answer.noise)} (standard deviation)"]
 
 
-def _lent(answer: Answer) -> list[str]:
+def _borrowed(answer: Answer) -> list[str]:
     """Return the assumed spread over seeds, if recipes have too few seeds to measure it."""
     if answer.lent is None:
         return []

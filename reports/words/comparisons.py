@@ -208,7 +208,7 @@ def reason(words: str) -> str:
     parts = words.split("`")
     if len(parts) % 2 == 0:
         return text(words)
-    return "".join(verbatim(part) if place % 2 else _text_within(part) for place, part in enumerate(parts) if part)
+    return "".join(verbatim(part) if index % 2 else _text_within(part) for index, part in enumerate(parts) if part)
 
 
 def _text_within(part: str) -> str:

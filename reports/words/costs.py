@@ -80,15 +80,15 @@ def _took(means: Mapping[str, float]) -> str:
 def _best(results: Results) -> str:
     """Return the best score of the recipes within the limits, beside the best one of those above."""
     goals, ranked = results.measured_goals, ranking(results)
-    place = next((place for place, goal in enumerate(goals) if not goal.cost), 0)
+    index = next((index for index, goal in enumerate(goals) if not goal.cost), 0)
     above = [values for key in results.above_limits if (values := results.of_goals(results.recipes[key]))]
     if not ranked:
         return f"No recipe keeps the limit{'s' * (len(of_trials(results.info.limits)) > 1)}." if above else ""
-    goal, first = goals[place], max(ranked, key=lambda each: (not each.lost, each.upward(goals)[place]))
+    goal, first = goals[index], max(ranked, key=lambda each: (not each.lost, each.upward(goals)[index]))
     named = rows_in_words(results, [first.recipe_hash])
-    sentence = f"The best {word(goal)} within is {number(first.values[place].mean)}, of {named}"
+    sentence = f"The best {word(goal)} within is {number(first.values[index].mean)}, of {named}"
     if above:
-        best = max((values[place].mean for values in above), key=goal.upward)
+        best = max((values[index].mean for values in above), key=goal.upward)
         sentence += f"; of those above the best is {number(best)}"
     return f"{sentence}."
 

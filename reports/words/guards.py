@@ -254,7 +254,7 @@ def follows(flag: Flag) -> str:
 
 def rows_in_words(results: Results, recipes: Collection[str]) -> str:
     """Return the recipes as `A`, `B` and 2 explored recipes. Only the first few rows of the space are named."""
-    order = {recipe_hash: place for place, recipe_hash in enumerate(results.labels)}
+    order = {recipe_hash: index for index, recipe_hash in enumerate(results.labels)}
     rows = [results.labels[recipe] for recipe in sorted(recipes & order.keys(), key=lambda recipe: order[recipe])]
     explored = sorted(set(recipes) - order.keys())
     named = [verbatim(label) for label in rows[:MAX_NAMED]]

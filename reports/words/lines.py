@@ -40,7 +40,7 @@ def fits(words: str) -> bool:
 def first_few(named: Sequence[str], most: int, before: str = "") -> list[str]:
     """Return the first names, at most `most` and as many as fit in a line after `before`, then `and 3 more`."""
     room = MAX_WORDS - 2 - len(before.split())
-    shown = [name for place, name in enumerate(named[:most]) if len(" ".join(named[: place + 1]).split()) <= room]
+    shown = [name for index, name in enumerate(named[:most]) if len(" ".join(named[: index + 1]).split()) <= room]
     return [*shown, *([f"and {len(named) - len(shown)} more"] if len(named) > len(shown) else [])]
 
 

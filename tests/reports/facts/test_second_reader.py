@@ -15,7 +15,7 @@ from reports.facts.finals_evidence import FinalsEvidence
 from reports.facts.gain import Gain
 from reports.facts.quantity import Quantity
 from reports.statistics import Sample
-from reports.statistics.spreads import NO_LENT_SPREAD, CommonSpread
+from reports.statistics.spreads import NO_BORROWED_SPREAD, CommonSpread
 from reports.words.answer import CHECKED, _check
 from trainables.senteval.tasks import TASKS, Task
 
@@ -31,8 +31,8 @@ class _Finals(FinalsEvidence):
         self.references = {"base": "base", "encoder": "came"}
         self.p_factor = 1.0
 
-    def lent(self, figure: Quantity) -> CommonSpread:
-        return NO_LENT_SPREAD
+    def borrowed(self, figure: Quantity) -> CommonSpread:
+        return NO_BORROWED_SPREAD
 
     def sample(self, key: str, figure: Quantity) -> Sample | None:
         if key not in SCORES:

@@ -375,7 +375,7 @@ def test_what_did_not_change_is_neither_read_nor_reckoned_again(
 @pytest.mark.slow
 def test_the_page_of_a_running_study_has_the_findings_of_its_report(tmp_path: Path) -> None:
     running_study(tmp_path, seeds=(0, 1))
-    output = in_own_process(["reports.live.reckoned", str(tmp_path)])
+    output = in_own_process(["reports.live.slow_parts", str(tmp_path)])
     printed, facts = json.loads(output), json.loads(output)
     findings = Findings.of(Results.load(tmp_path))
     answer = facts.pop("answer")

@@ -17,18 +17,18 @@ from reports.statistics.finals import (
     POWER,
     RECORDED_SPREAD,
     Reference,
+    borrowed_spread,
     deciding_judgement,
     finalists_for,
     gain_over,
     judge,
-    lent_spread,
     pick,
     plan,
     seeds_wanted,
 )
 from reports.statistics.power import Spread
 from reports.statistics.sample import Sample
-from reports.statistics.spreads import FEW_SEEDS, NO_LENT_SPREAD
+from reports.statistics.spreads import FEW_SEEDS, NO_BORROWED_SPREAD
 from tests.conftest import slow_case
 
 FIRST_LOOK = 1 / level_share(1)
@@ -85,7 +85,7 @@ def test_the_four_answers(base, untrained, answer, waiting):
     references = {"base": scores(base)} | ({} if untrained is None else {"encoder": encoder(untrained)})
     verdict = judge(FINALISTS, [0], references, p_factor=FIRST_LOOK)
     assert (verdict.answer, verdict.open) == (answer, waiting)
-    seeds = seeds_wanted(verdict, FINALISTS, references, lent=NO_LENT_SPREAD, p_factor=FIRST_LOOK)
+    seeds = seeds_wanted(verdict, FINALISTS, references, borrowed=NO_BORROWED_SPREAD, p_factor=FIRST_LOOK)
     assert (seeds is None) == (answer != "nothing yet")
     assert waiting == () or seeds > 5
     against = INCUMBENTS.get(answer) or next(iter(waiting), None)
@@ -115,8 +115,8 @@ def test_each_end_of_an_interval_holds_by_itself_for_all_finalists_at_this_look(
     assert len(verdict.gains["baseline"]) == 3
     one_sided = stats.ttest_ind([1.0, 1.3, 0.7], [0.0, 0.3, -0.3], alternative="greater", equal_var=False)
     assert one_sided.pvalue == pytest.approx(0.0076, abs=1e-3)
-    assert gain_over(scores(1.0, 0.3, 3), scores(0.0, 0.3, 3), NO_LENT_SPREAD, 0.05 / 0.015).low > 0
-    assert gain_over(scores(1.0, 0.3, 3), scores(0.0, 0.3, 3), NO_LENT_SPREAD, 0.05 / 0.007).low < 0
+    assert gain_over(scores(1.0, 0.3, 3), scores(0.0, 0.3, 3), NO_BORROWED_SPREAD, 0.05 / 0.015).low > 0
+    assert gain_over(scores(1.0, 0.3, 3), scores(0.0, 0.3, 3), NO_BORROWED_SPREAD, 0.05 / 0.007).low < 0
 
 
 def test_without_a_finalist_the_base_is_held_against_the_encoder():
@@ -125,7 +125,7 @@ def test_without_a_finalist_the_base_is_held_against_the_encoder():
         verdict = judge([], [], references, p_factor=FIRST_LOOK)
         assert (verdict.picked, verdict.answer) == (None, answer)
         assert verdict.open == (("encoder",) if answer == "nothing yet" else ())
-        assert answer != "nothing yet" or seeds_wanted(verdict, [], references, lent=NO_LENT_SPREAD) > 5
+        assert answer != "nothing yet" or seeds_wanted(verdict, [], references, borrowed=NO_BORROWED_SPREAD) > 5
     assert judge([], [], {"base": scores(70.0)}).answer == "keep the base"
     assert judge([], [], {"base": scores(70.0), "encoder": encoder(1.0)}, fresh=False).answer == "nothing yet"
 
@@ -135,21 +135,24 @@ def alone(mean: float) -> Sample:
 
 
 def seeds_for(finalists: list[Sample], references: dict[Reference, Sample], p_factor: float = 1.0) -> float | None:
-    lent = lent_spread([*finalists, *references.values()])
-    return seeds_wanted(judge(finalists, [0], references), finalists, references, lent=lent, p_factor=p_factor)
+    borrowed = borrowed_spread([*finalists, *references.values()])
+    return seeds_wanted(judge(finalists, [0], references), finalists, references, borrowed=borrowed, p_factor=p_factor)
 
 
 def test_one_seed_borrows_what_seeds_move_in_others():
     """At least that of recorded trainings, and of no more degrees of freedom, however many ran twice."""
     twice = [scores(50.0, 2.0, 2), scores(60.0, 2.0, 2)]
-    lent = lent_spread([*twice, *twice, alone(3.0), encoder(4.0)])
-    assert lent.variance == pytest.approx((3 * 0.81 + 2 * 4.0) / 5)
-    assert lent.freedom == RECORDED_SPREAD.freedom
-    assert lent_spread([scores(50.0, 0.1, 5)] * 3 + [scores(60.0, 0.1, 5)]) == RECORDED_SPREAD
-    gain = gain_over(alone(75.0), alone(70.0), lent)
-    wide = stats.t.ppf(0.95, lent.freedom) * math.sqrt(2 * lent.variance)
+    borrowed = borrowed_spread([*twice, *twice, alone(3.0), encoder(4.0)])
+    assert borrowed.variance == pytest.approx((3 * 0.81 + 2 * 4.0) / 5)
+    assert borrowed.freedom == RECORDED_SPREAD.freedom
+    assert borrowed_spread([scores(50.0, 0.1, 5)] * 3 + [scores(60.0, 0.1, 5)]) == RECORDED_SPREAD
+    gain = gain_over(alone(75.0), alone(70.0), borrowed)
+    wide = stats.t.ppf(0.95, borrowed.freedom) * math.sqrt(2 * borrowed.variance)
     assert (gain.low, gain.high) == pytest.approx((5.0 - wide, 5.0 + wide), rel=0.02)
-    assert gain_over(scores(75.0), scores(70.0), lent).low == gain_over(scores(75.0), scores(70.0), NO_LENT_SPREAD).low
+    assert (
+        gain_over(scores(75.0), scores(70.0), borrowed).low
+        == gain_over(scores(75.0), scores(70.0), NO_BORROWED_SPREAD).low
+    )
 
 
 @pytest.mark.parametrize(
@@ -161,8 +164,8 @@ def test_one_seed_borrows_what_seeds_move_in_others():
         (1, 3, 4 / 3 * (2.43 + 8) / 5),
     ],
 )
-def test_what_few_seeds_moved_counts_beside_what_is_lent(first, second, variance):
-    """By degrees of freedom, and of no more of these than the lent one alone has."""
+def test_what_few_seeds_moved_counts_beside_what_is_borrowed(first, second, variance):
+    """By degrees of freedom, and of no more of these than the borrowed one alone has."""
     own, other = (
         alone(mean) if seeds == 1 else scores(mean, 2.0, seeds) for mean, seeds in ((75.0, first), (70.0, second))
     )
@@ -176,17 +179,17 @@ def test_what_few_seeds_moved_counts_beside_what_is_lent(first, second, variance
 def test_four_seeds_stand_on_their_own_spread(seeds: int, alike: bool):
     first, second = scores(75.0, 1.0, seeds), scores(70.0, 0.2, seeds)
     own, more = (
-        gain_over(first, second, lent).low for lent in (RECORDED_SPREAD, replace(RECORDED_SPREAD, variance=9.0))
+        gain_over(first, second, borrowed).low for borrowed in (RECORDED_SPREAD, replace(RECORDED_SPREAD, variance=9.0))
     )
     assert bool(own == more) == alike
 
 
 def test_where_nothing_ran_twice_recorded_trainings_lend_and_what_measured_lower_is_not_used():
-    assert lent_spread([alone(1.0), encoder(1.0)]) is RECORDED_SPREAD
+    assert borrowed_spread([alone(1.0), encoder(1.0)]) is RECORDED_SPREAD
     for untrained, answer in ((None, "use"), (60.0, "use"), (74.0, "nothing yet"), (80.0, "keep the encoder")):
         references = {"base": alone(70.0)} | ({} if untrained is None else {"encoder": encoder(untrained)})
-        assert judge([alone(75.0)], [0], references, lent=RECORDED_SPREAD).answer == answer
-    assert judge([alone(75.0)], [0], {"base": alone(70.0)}).answer == "nothing yet"  # where nothing is lent
+        assert judge([alone(75.0)], [0], references, borrowed=RECORDED_SPREAD).answer == answer
+    assert judge([alone(75.0)], [0], {"base": alone(70.0)}).answer == "nothing yet"  # where nothing is borrowed
     assert judge([alone(69.0)], [0], {"base": alone(70.0)}).answer == "keep the base"
     assert judge([alone(69.0)], [0], {"base": alone(70.0), "encoder": encoder(1.0)}).open == ("encoder",)
 
@@ -203,7 +206,7 @@ def test_without_fresh_items_or_a_second_seed_or_a_base_there_is_no_verdict():
     assert 2 < seeds_for([alone(71.0)], {"base": alone(70.0)}) < math.inf  # by recorded trainings
     assert seeds_for([alone(50.0)], sure) is None  # a loss is not worth proving
     unknown = judge([alone(73.0)], [0], {"base": alone(70.0)})
-    assert seeds_wanted(unknown, [alone(73.0)], {"base": alone(70.0)}, lent=NO_LENT_SPREAD) is None
+    assert seeds_wanted(unknown, [alone(73.0)], {"base": alone(70.0)}, borrowed=NO_BORROWED_SPREAD) is None
 
 
 def test_no_number_of_seeds_settles_what_items_leave_open():
@@ -241,7 +244,7 @@ def test_what_one_seed_shows_is_foretold():
     planned, random = plan(Spread(0.4, 8), 1, 1, p_factor=FIRST_LOOK), np.random.default_rng(3)
     pairs = [(alone(random.normal(planned.gain, 0.4)), alone(random.normal(0, 0.4))) for _ in range(500)]
     shown = [
-        judge([own], [0], {"base": base}, lent=RECORDED_SPREAD, p_factor=FIRST_LOOK).answer == "use"
+        judge([own], [0], {"base": base}, borrowed=RECORDED_SPREAD, p_factor=FIRST_LOOK).answer == "use"
         for own, base in pairs
     ]
     assert np.mean(shown) == pytest.approx(POWER, abs=0.06)

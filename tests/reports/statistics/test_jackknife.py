@@ -8,7 +8,7 @@ import pytest
 from reports.statistics.comparison import compare
 from reports.statistics.jackknife import jackknifed
 from reports.statistics.sample import Sample
-from reports.statistics.spreads import NO_LENT_SPREAD
+from reports.statistics.spreads import NO_BORROWED_SPREAD
 from tests.conftest import slow_case
 
 RNG = np.random.default_rng(7)
@@ -69,7 +69,7 @@ def shares_called_better(studies: int, seeds: int, items: int, bend: float, rng:
         left = np.stack([np.delete(parameters[0], place, axis=0).mean(axis=0) for place in range(seeds)])
         soup = jackknifed(made(parameters[0].mean(axis=0, keepdims=True)), made(left))
         for place, (other, paired) in enumerate(((first, True), (second, False))):
-            low = compare(soup, other, common=NO_LENT_SPREAD, paired=paired, p_factor=0.5).low
+            low = compare(soup, other, common=NO_BORROWED_SPREAD, paired=paired, p_factor=0.5).low
             better[place] += low is not None and low > 1e-9  # of a straight line both are the same, but for rounding
     return [float(share) for share in better / studies]
 

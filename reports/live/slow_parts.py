@@ -1,7 +1,7 @@
 """Slow computations for the live page, in a separate process, because the study must not wait for a bootstrap.
 
-    python -m reports.live.reckoned RESULTS          # prints the findings so far as JSON, and the answer
-    python -m reports.live.reckoned RESULTS COPY     # writes the report into a copy of the folder, as one HTML file
+    python -m reports.live.slow_parts RESULTS          # prints the findings so far as JSON, and the answer
+    python -m reports.live.slow_parts RESULTS COPY     # writes the report into a copy of the folder, as one HTML file
 
 A reader may keep the report and its verdicts, so the report is recorded in RESULTS as a look at the study.
 """
