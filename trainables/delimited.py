@@ -85,7 +85,7 @@ def _frequent_delimiter(header: str) -> str:
 
 def named_twice(columns: Sequence[str]) -> str | None:
     """Return the problem if two columns have the same name, which makes the name ambiguous."""
-    twice = next((name for place, name in enumerate(columns) if name and name in columns[:place]), None)
+    twice = next((name for index, name in enumerate(columns) if name and name in columns[:index]), None)
     return f"two columns are named {shown(twice)}; rename one, or take it out" if twice else None
 
 

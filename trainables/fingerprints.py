@@ -24,38 +24,38 @@ _ASIDE = ("README.md",)
 """Names of files that are ignored. The README of a saved model is rewritten."""
 
 
-def identity(text: str, subfolder: str = "", by_place: Mapping[str, str] | None = None) -> str:
+def identity(text: str, subfolder: str = "", by_path: Mapping[str, str] | None = None) -> str:
     """Return a text of paths and names between commas with each path replaced by its fingerprint. `subfolder`: the part
-    of a folder that is read. `by_place`: known fingerprints by path, also of paths that no longer exist."""
+    of a folder that is read. `by_path`: known fingerprints by path, also of paths that no longer exist."""
     digits = fingerprints(text, subfolder)
     parts = [part.strip() for part in text.split(",")]
-    places = [_place(part, subfolder) for part in parts]
+    paths = [_path(part, subfolder) for part in parts]
     return ",".join(
-        (by_place or {}).get(place) or digits.get(place) or part for part, place in zip(parts, places, strict=True)
+        (by_path or {}).get(path) or digits.get(path) or part for part, path in zip(parts, paths, strict=True)
     )
 
 
-def relocate(text: str, subfolder: str, by_place: Mapping[str, str]) -> str:
-    """Return the text with each missing path replaced by an existing one with the same fingerprint in `by_place`."""
-    places = {digits: place for place, digits in by_place.items() if expanded(place).exists()}
+def relocate(text: str, subfolder: str, by_path: Mapping[str, str]) -> str:
+    """Return the text with each missing path replaced by an existing one with the same fingerprint in `by_path`."""
+    paths = {digits: path for path, digits in by_path.items() if expanded(path).exists()}
     parts = [part.strip() for part in text.split(",")]
     missing = {
-        part: by_place.get(_place(part, subfolder)) for part in parts if not expanded(_place(part, subfolder)).exists()
+        part: by_path.get(_path(part, subfolder)) for part in parts if not expanded(_path(part, subfolder)).exists()
     }
-    now = (places.get(missing.get(part) or "", part) for part in parts)
-    return ",".join(place.removesuffix(f"/{subfolder}" if subfolder else "") for place in now)
+    now = (paths.get(missing.get(part) or "", part) for part in parts)
+    return ",".join(path.removesuffix(f"/{subfolder}" if subfolder else "") for path in now)
 
 
 def fingerprints(text: str, subfolder: str = "") -> dict[str, str]:
     """Return the fingerprints of the files and folders in a text of paths and names between commas, by path."""
     parts = (part.strip() for part in text.split(","))
     paths = {
-        _place(part, subfolder): expanded(_place(part, subfolder)) for part in parts if part and part not in BUILT_IN
+        _path(part, subfolder): expanded(_path(part, subfolder)) for part in parts if part and part not in BUILT_IN
     }
-    return {place: fingerprint(path) for place, path in paths.items() if path.exists()}
+    return {name: fingerprint(path) for name, path in paths.items() if path.exists()}
 
 
-def _place(part: str, subfolder: str) -> str:
+def _path(part: str, subfolder: str) -> str:
     return f"{part}/{subfolder}" if part and subfolder else part
 
 

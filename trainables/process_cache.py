@@ -60,9 +60,9 @@ class ProcessCache:
 PROCESS_CACHE = ProcessCache()
 
 
-def file_states(place: Path) -> tuple[tuple[str, int, int], ...]:
+def file_states(path: Path) -> tuple[tuple[str, int, int], ...]:
     """Return path, size and time of change of a file, or of all files in a folder. They change with the content."""
-    files = sorted(file for file in place.rglob("*") if file.is_file()) if place.is_dir() else [place]
+    files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
     states = [(file.resolve(), file.stat()) for file in files]
     return tuple((str(file), state.st_size, state.st_mtime_ns) for file, state in states)
 

@@ -196,28 +196,28 @@ class Recipe:
         """Twelve hexadecimal digits that identify the recipe; see `hash_with`."""
         return self.hash_with({})
 
-    def hash_with(self, places: Mapping[str, str]) -> str:
-        """Return the hash of `hashed_keys(places)`."""
-        text = json.dumps([SCHEMA, self.hashed_keys(places)], sort_keys=True, separators=(",", ":"))
+    def hash_with(self, by_path: Mapping[str, str]) -> str:
+        """Return the hash of `hashed_keys(by_path)`."""
+        text = json.dumps([SCHEMA, self.hashed_keys(by_path)], sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
-    def hashed_keys(self, places: Mapping[str, str]) -> dict[str, Any]:
+    def hashed_keys(self, by_path: Mapping[str, str]) -> dict[str, Any]:
         """Return the keys that are not at their defaults. Local files and folders are replaced by fingerprints of their
-        content. `places`: fingerprints by path, also of paths that no longer exist."""
+        content. `by_path`: fingerprints by path, also of paths that no longer exist."""
         by_name = keys()
         return {
-            name: identity(value, by_name[name].subfolder, places)
+            name: identity(value, by_name[name].subfolder, by_path)
             if by_name[name].is_path and isinstance(value, str)
             else value
             for name, value in self.flat().items()
             if value != by_name[name].default
         }
 
-    def relocate(self, places: Mapping[str, str]) -> Recipe:
-        """Return the recipe with the present paths of moved files. `places`: fingerprints by path, old and new."""
+    def relocate(self, by_path: Mapping[str, str]) -> Recipe:
+        """Return the recipe with the present paths of moved files. `by_path`: fingerprints by path, old and new."""
         by_name = keys()
         moved = {
-            name: relocate(value, by_name[name].subfolder, places)
+            name: relocate(value, by_name[name].subfolder, by_path)
             for name, value in self.flat().items()
             if by_name[name].is_path and isinstance(value, str)
         }
@@ -230,7 +230,7 @@ class Recipe:
         digits = [
             fingerprints(value, item.subfolder) for item, value in named if item.is_path and isinstance(value, str)
         ]
-        return {place: digest for each in digits for place, digest in each.items()}
+        return {path: digest for each in digits for path, digest in each.items()}
 
 
 def keys() -> Mapping[str, Key]:
@@ -320,7 +320,7 @@ def _key_index(changes: int) -> _KeyIndex:
     for section in SECTIONS:
         gather(section, None, "")
     deciding = {name: _closed(name, direct) for name in by_name}
-    order = sorted(by_name, key=_place)
+    order = sorted(by_name, key=_section_index)
     deciders = tuple(name for name in order if any(name in others for others in deciding.values()))
     return _KeyIndex({name: by_name[name] for name in order}, owners, deciding, deciders)
 
@@ -363,7 +363,7 @@ def _read(settings: Mapping[str, Value]) -> _Parts:
 
     for section in SECTIONS:
         read(section, True)
-    return dict(sorted(values.items(), key=lambda item: _place(item[0]))), tuple(parts)
+    return dict(sorted(values.items(), key=lambda item: _section_index(item[0]))), tuple(parts)
 
 
 def _part(part: type[Options], values: Mapping[str, Any]) -> Options:
@@ -435,7 +435,7 @@ class _ActiveSections:
         return self.trains or section not in _TRAINING or name == "optimisation.epochs"
 
 
-def _place(name: str) -> int:
+def _section_index(name: str) -> int:
     section = name.partition(".")[0]
     return ORDER.index(section) if section in ORDER else len(ORDER)
 

@@ -80,7 +80,9 @@ def roles_of(columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
     return roles
 
 
-def rivals_of(roles: RoleColumns, columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
+def alternatives_of(
+    roles: RoleColumns, columns: Sequence[str], rows: Sequence[Mapping[str, object]]
+) -> tuple[str, ...]:
     """Return unread columns with known names that some rows may fill instead of the columns that are read (`roles`): no
     row fills both such a column and the read columns of its role, or any read column if its role is not read."""
     read = [*chain.from_iterable(roles.values())]
@@ -94,11 +96,11 @@ def rivals_of(roles: RoleColumns, columns: Sequence[str], rows: Sequence[Mapping
 
 
 def check_one_vocabulary(
-    lacking: str, row: Mapping[str, object], roles: RoleColumns, rivals: Sequence[str], where: str
+    lacking: str, row: Mapping[str, object], roles: RoleColumns, alternatives: Sequence[str], where: str
 ) -> None:
-    """Raise `UserError` for a row without a value for the role `lacking` if the row has one in a column of `rivals`, or
-    if only columns of `rivals` are filled. `roles` are the columns that are read."""
-    filled = roles_of([name for name in rivals if has_any(row, [name])]) if rivals else {}
+    """Raise `UserError` for a row without a value for the role `lacking` if the row has one in a column of
+    `alternatives`, or if only columns of `alternatives` are filled. `roles` are the columns that are read."""
+    filled = roles_of([name for name in alternatives if has_any(row, [name])]) if alternatives else {}
     read = [*chain.from_iterable(roles.values())]
     if lacking in filled or (filled and not has_any(row, read)):
         names = listed([*chain.from_iterable(filled.values())])

@@ -98,12 +98,12 @@ def refusal(file: Path, number: int, problem: str) -> UserError:
 
 
 def json_object(text: str, where: str) -> dict[str, Any]:
-    """Return the JSON object in a text. Raises `UserError` for anything else. `where`: the place for its message."""
+    """Return the JSON object in a text. Raises `UserError` for anything else. `where`: the location for its message."""
     return check_object(json_value(text, where, "a JSON object"), where)
 
 
 def json_value(text: str, where: str, what: str) -> Any:
-    """Return the JSON value in a text. Raises `UserError` with the place (`where`) and the expected kind (`what`)."""
+    """Return the JSON value in a text. Raises `UserError` with location (`where`) and expected kind (`what`)."""
     try:
         return parse_json(text)
     except ValueError as error:
@@ -111,7 +111,7 @@ def json_value(text: str, where: str, what: str) -> Any:
 
 
 def check_object(record: Any, where: str) -> dict[str, Any]:
-    """Return the value if it is a JSON object; otherwise raise `UserError`. `where`: the place for its message."""
+    """Return the value if it is a JSON object; otherwise raise `UserError`. `where`: the location for its message."""
     if not isinstance(record, dict):
         raise UserError(f"{where}: not a JSON object but {type(record).__name__}")
     return record

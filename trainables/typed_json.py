@@ -55,11 +55,11 @@ def read_fields(kind: type[T], content: Any, where: str = "") -> T:
         raise ValueError(f"{where or 'it'} must be an object, not {shown(content)}")
     hints, values = _hints(kind), {}  # type: ignore[arg-type]
     for item in dataclasses.fields(kind):  # type: ignore[arg-type]
-        place = f"{where}.{item.name}" if where else item.name
+        location = f"{where}.{item.name}" if where else item.name
         if item.name in content:
-            values[item.name] = _reader(hints[item.name])(content[item.name], place)
+            values[item.name] = _reader(hints[item.name])(content[item.name], location)
         elif item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING:
-            raise ValueError(f"{place} is missing")
+            raise ValueError(f"{location} is missing")
     return kind(**values)
 
 
@@ -119,7 +119,7 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 Reader = Callable[[Any, str], Any]
-"""Reads a value. The second argument is its place, for messages. Raises `ValueError` for a value of a wrong type."""
+"""Reads a value. The second argument is its location, for messages. Raises `ValueError` for a value of a wrong type."""
 
 
 @functools.cache
@@ -151,7 +151,7 @@ def _inside(hint: Any, origin: Any, parts: tuple[Any, ...]) -> Reader:
         return lambda value, where: next(read for is_kind, read in options if is_kind(value))(value, where)
     if origin is list:
         read = _reader(parts[0])
-        return lambda value, where: [read(item, f"{where}[{place}]") for place, item in enumerate(value)]
+        return lambda value, where: [read(item, f"{where}[{index}]") for index, item in enumerate(value)]
     if origin is dict:
         return functools.partial(_read_entries, {}, _reader(parts[1]), frozenset())
     if is_typeddict(hint):

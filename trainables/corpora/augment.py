@@ -71,7 +71,7 @@ def delete_words(text: str, draws: random.Random) -> str | None:
     if len(words) < 2:
         return None
     deleted = set(draws.sample(range(len(words)), _share(DELETED_SHARE, len(words))))
-    return " ".join(word for place, word in enumerate(words) if place not in deleted)
+    return " ".join(word for index, word in enumerate(words) if index not in deleted)
 
 
 def synonym_replacer(synonyms: Callable[[str], Sequence[str]]) -> Change:
@@ -80,13 +80,13 @@ def synonym_replacer(synonyms: Callable[[str], Sequence[str]]) -> Change:
     def change(text: str, draws: random.Random) -> str | None:
         words = text.split()
         parts = [_WORD.fullmatch(word) for word in words]
-        replaceable = [place for place, part in enumerate(parts) if part and synonyms(part[2])]
+        replaceable = [index for index, part in enumerate(parts) if part and synonyms(part[2])]
         if not replaceable:
             return None
-        for place in draws.sample(replaceable, min(_share(REPLACED_SHARE, len(words)), len(replaceable))):
-            before, word, after = parts[place].groups()  # type: ignore[union-attr]
+        for index in draws.sample(replaceable, min(_share(REPLACED_SHARE, len(words)), len(replaceable))):
+            before, word, after = parts[index].groups()  # type: ignore[union-attr]
             new = draws.choice(synonyms(word))
-            words[place] = before + (new[0].upper() + new[1:] if word[0].isupper() else new) + after
+            words[index] = before + (new[0].upper() + new[1:] if word[0].isupper() else new) + after
         return " ".join(words)
 
     return change

@@ -23,36 +23,36 @@ def default_cache() -> Path:
 
 
 @contextmanager
-def locked(place: Path, what: str) -> Iterator[None]:
-    """Let one process at a time write `place`, a file or folder of the cache; other processes wait. `UserError`, which
+def locked(path: Path, what: str) -> Iterator[None]:
+    """Let one process at a time write `path`, a file or folder of the cache; other processes wait. `UserError`, which
     names the content as `what`, if the cache cannot be written."""
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(place.with_name(f".{place.name}.lock")):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(path.with_name(f".{path.name}.lock")):
             yield
     except OSError as error:
         raise UserError(
-            f"cannot keep {what} in {place.parent}: {error.strerror or error}; the cache follows XDG_CACHE_HOME"
+            f"cannot keep {what} in {path.parent}: {error.strerror or error}; the cache follows XDG_CACHE_HOME"
         ) from None
 
 
-def write_folder(place: Path, write: Callable[[Path], None]) -> None:
+def write_folder(folder: Path, write: Callable[[Path], None]) -> None:
     """Create a folder completely or not at all: `write` fills a temporary folder, which is then renamed. If another
     process was faster, its folder is kept. `UserError` if the temporary folder cannot be created."""
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     except OSError as error:
         raise UserError(
-            f"cannot write to {place.parent}: {error.strerror}; name another folder (the cache follows XDG_CACHE_HOME)"
+            f"cannot write to {folder.parent}: {error.strerror}; name another folder (the cache follows XDG_CACHE_HOME)"
         ) from None
     try:
         write(draft)
         draft.chmod(0o755)
         try:
-            draft.rename(place)
+            draft.rename(folder)
         except OSError:
-            if not (place.is_dir() and any(place.iterdir())):
+            if not (folder.is_dir() and any(folder.iterdir())):
                 raise
     finally:
         shutil.rmtree(draft, ignore_errors=True)
@@ -69,7 +69,7 @@ def _scenes_task(name: str, write: Callable[[Path, str], None], cached: Path) ->
     with tempfile.TemporaryDirectory() as scratch:
         write(Path(scratch), name)
         content = b"".join(file.read_bytes() for file in sorted(Path(scratch).rglob("*")) if file.is_file())
-    place = cached / f"scenes-{name}-{hashlib.sha256(content).hexdigest()[:12]}"
-    if not place.is_dir():
-        write_folder(place, lambda draft: write(draft, name))
-    return place
+    folder = cached / f"scenes-{name}-{hashlib.sha256(content).hexdigest()[:12]}"
+    if not folder.is_dir():
+        write_folder(folder, lambda draft: write(draft, name))
+    return folder

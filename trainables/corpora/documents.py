@@ -180,15 +180,15 @@ def _tokenized(source: str, tokenizer: Any, limit: int | None, cache: Path) -> P
     """Return the folder with the source's tokens. If it is missing, one process makes it and others wait."""
     identity = [_FORMAT, _identity(source), _tokenizer_identity(tokenizer), limit]
     key = hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:12]
-    place = cache / f"documents-{key}"
-    if place.is_dir():
-        return place
-    with locked(place, f"the tokens of {source!r}"):
-        if not place.is_dir():
-            for draft in cache.glob(f".{place.name}-*"):  # left by a killed process
+    tokens_folder = cache / f"documents-{key}"
+    if tokens_folder.is_dir():
+        return tokens_folder
+    with locked(tokens_folder, f"the tokens of {source!r}"):
+        if not tokens_folder.is_dir():
+            for draft in cache.glob(f".{tokens_folder.name}-*"):  # left by a killed process
                 shutil.rmtree(draft, ignore_errors=True)
-            write_folder(place, lambda folder: _write_tokens(folder, source, tokenizer, limit))
-    return place
+            write_folder(tokens_folder, lambda folder: _write_tokens(folder, source, tokenizer, limit))
+    return tokens_folder
 
 
 def _write_tokens(folder: Path, source: str, tokenizer: Any, limit: int | None) -> None:

@@ -104,7 +104,7 @@ class DataSet(NamedTuple):
         return path if path.is_dir() else None
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """The path or hub name to give to `datasets`."""
         return str(self.folder or self.name)
 
@@ -121,7 +121,7 @@ def check_data_set(text: str) -> None:
     data_set = DataSet.of(text)
     with _opened(text, data_set) as datasets:
         if not is_saved(data_set.folder):
-            datasets.load_dataset_builder(data_set.place, data_set.configuration, revision=data_set.revision)
+            datasets.load_dataset_builder(data_set.location, data_set.configuration, revision=data_set.revision)
 
 
 def configurations(text: str) -> list[str]:
@@ -129,7 +129,7 @@ def configurations(text: str) -> list[str]:
     data_set = DataSet.of(text)
     with _opened(text, data_set) as datasets:
         saved = is_saved(data_set.folder)
-        return [] if saved else datasets.get_dataset_config_names(data_set.place, revision=data_set.revision)
+        return [] if saved else datasets.get_dataset_config_names(data_set.location, revision=data_set.revision)
 
 
 def load_data_set(text: str, usual: Sequence[str] = ("train",)) -> Any:
@@ -145,7 +145,7 @@ def load_data_set(text: str, usual: Sequence[str] = ("train",)) -> Any:
                 )
         else:
             data = datasets.load_dataset(
-                data_set.place, data_set.configuration, split=data_set.split, revision=data_set.revision
+                data_set.location, data_set.configuration, split=data_set.split, revision=data_set.revision
             )
     if not isinstance(data, dict):
         return data

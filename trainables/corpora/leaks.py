@@ -189,9 +189,9 @@ class _ShingleNode:
         more than once. The next shared shingle is in `ranks[begin:end]`."""
         candidates += self.texts
         if self.children:
-            for place in range(begin, min(end, len(ranks))):
-                if (further := self.children.get(ranks[place])) is not None:
-                    further.add_candidates(ranks, place + 1, end + 1, candidates)
+            for index in range(begin, min(end, len(ranks))):
+                if (further := self.children.get(ranks[index])) is not None:
+                    further.add_candidates(ranks, index + 1, end + 1, candidates)
 
 
 @functools.cache
@@ -223,7 +223,7 @@ class _PartItems:
     def record_row(self, row_matches: Sequence[Mapping[int, int]]) -> bool:
         """Record a training row, given `TextIndex.matches` of each of its texts. Return whether it has an item."""
         whole = False
-        for place, likenesses in enumerate(row_matches):
+        for position, likenesses in enumerate(row_matches):
             for number, likeness in likenesses.items():
                 if number in self.texts:
                     self.texts[number] = min(self.texts[number], likeness)
@@ -232,7 +232,7 @@ class _PartItems:
                     rest = [
                         max(likeness, matches[other])
                         for at, matches in enumerate(row_matches)
-                        if at != place  # one text like both texts of an item does not suffice
+                        if at != position  # one text like both texts of an item does not suffice
                         for other in others
                         if other in matches
                     ]

@@ -133,18 +133,18 @@ def mined_table(pairs: NLIPairs, embed: Embed, rules: Mining, each: int) -> np.n
     """
     anchors, texts = _entailed(pairs), candidates(pairs)
     everything = list(dict.fromkeys([*texts, *(pairs.premises[rows[0]] for rows in anchors)]))
-    place = {text: number for number, text in enumerate(everything)}
+    index_of = {text: number for number, text in enumerate(everything)}
     vectors = np.asarray(embed(everything), dtype=np.float32)
     vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     table = np.full((len(anchors), each), -1, dtype=np.int64)
     for start in range(0, len(anchors), ANCHORS_AT_ONCE):
         some = anchors[start : start + ANCHORS_AT_ONCE]
-        near = vectors[[place[pairs.premises[rows[0]]] for rows in some]] @ vectors[: len(texts)].T
+        near = vectors[[index_of[pairs.premises[rows[0]]] for rows in some]] @ vectors[: len(texts)].T
         for number, (rows, scores) in enumerate(zip(some, near, strict=True), start):
-            own = [place[pairs.hypotheses[row]] for row in rows]
+            own = [index_of[pairs.hypotheses[row]] for row in rows]
             positive = float(scores[own].min())
             scores[
-                [candidate for candidate in (place[pairs.premises[rows[0]]], *own) if candidate < len(texts)]
+                [candidate for candidate in (index_of[pairs.premises[rows[0]]], *own) if candidate < len(texts)]
             ] = -np.inf
             nearest = _nearest(scores, rules.mined_depth)
             nearest = nearest[rules.allows(scores[nearest], positive) & (scores[nearest] > -np.inf)]
@@ -231,5 +231,5 @@ def _entailed(pairs: NLIPairs) -> list[list[int]]:
 def _nearest(scores: np.ndarray, depth: int) -> np.ndarray:
     """Return the indices of the `depth` largest scores, largest first; equal scores in order of index."""
     least = np.partition(scores, -depth)[-depth] if depth < len(scores) else -np.inf
-    places = np.flatnonzero(scores >= least)
-    return np.asarray(places[np.argsort(-scores[places], kind="stable")][:depth])
+    indices = np.flatnonzero(scores >= least)
+    return np.asarray(indices[np.argsort(-scores[indices], kind="stable")][:depth])

@@ -35,7 +35,7 @@ from trainables.tabular import RoleColumns, texts_of
 _Row = tuple[str, str, int, float]
 """Premise, hypothesis, label, and a teacher's score or NaN."""
 _Located = Iterable[tuple[str, Record]]
-"""Rows of a table, each as (place in the file, row)."""
+"""Rows of a table, each as (location in the file, row)."""
 
 
 @dataclass(frozen=True)
@@ -126,10 +126,10 @@ def load_nli(
     files: list[str] = []
     named, names, lacking = named_columns(columns), Labels(labels), Counter[str]()
     scenes_file = scenes.ensure() / "nli" / "train.jsonl" if source == SCENES else None
-    for place in [scenes_file] if scenes_file else _places(source):
+    for location in [scenes_file] if scenes_file else _locations(source):
         if len(premises) == limit and not names.lacks_labels:
             break
-        table = open_table(place)
+        table = open_table(location)
         if len(premises) != limit:
             files.append(SCENES if scenes_file else table.name)
         if not table.columns:
@@ -191,10 +191,10 @@ def stamps(source: str) -> tuple[tuple[str, int, int], ...] | None:
     """Return path, size and modification time of each local file that `source` names; None if it names a hub id."""
     files: list[tuple[str, int, int]] = []
     for part in sources(source):
-        for place in [] if part == SCENES else _places(part):
-            if isinstance(place, str):
+        for location in [] if part == SCENES else _locations(part):
+            if isinstance(location, str):
                 return None
-            files += file_states(place)
+            files += file_states(location)
         files += [(scenes.version(), 0, 0)] * (part == SCENES)
     return tuple(files)
 
@@ -282,7 +282,7 @@ def count_premises(pairs: NLIPairs) -> dict[str, list[list[int]]]:
     return tables
 
 
-def _places(source: str) -> list[Path | str]:
+def _locations(source: str) -> list[Path | str]:
     if not source.strip():
         raise UserError(f"the NLI source is empty; give a hub id, a folder, files ({FORMS}) or 'scenes'")
     return find_tables(source)

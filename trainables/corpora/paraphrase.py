@@ -60,11 +60,11 @@ def _generate(texts: Sequence[str], name: str) -> Iterator[dict[str, str]]:
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-    place, revision = on_hub(name)
+    location, revision = on_hub(name)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(place, revision=revision, trust_remote_code=False)
+        tokenizer = AutoTokenizer.from_pretrained(location, revision=revision, trust_remote_code=False)
         model = AutoModelForSeq2SeqLM.from_pretrained(
-            place, revision=revision, trust_remote_code=False, use_safetensors=True
+            location, revision=revision, trust_remote_code=False, use_safetensors=True
         )
     except (OSError, ValueError) as error:
         raise UserError(f"corpus.paraphraser {name!r} cannot be loaded: {str(error).strip().splitlines()[0]}") from None
@@ -114,10 +114,10 @@ def _configuration(name: str) -> tuple[Path, dict[str, Any]]:
 
     from huggingface_hub import hf_hub_download
 
-    place, revision = on_hub(name)
+    location, revision = on_hub(name)
     answers = reachable()
     try:
-        file = Path(hf_hub_download(place, "config.json", local_files_only=not answers, revision=revision))
+        file = Path(hf_hub_download(location, "config.json", local_files_only=not answers, revision=revision))
         return file.parent, dict(json.loads(file.read_text(encoding="utf-8")))
     except (OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0] if answers else "the hub cannot be reached and its cache lacks it"

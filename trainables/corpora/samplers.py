@@ -124,9 +124,9 @@ class SameLabelSampler(Shuffled):
         order = np.lexsort((draws.random(len(self._label)), self._label))
         label = self._label[order]
         counts = np.bincount(label)
-        place = np.arange(len(order)) - (np.cumsum(counts) - counts)[label]  # index among the texts of its label
-        alone = (place % self.each == 0) & (place == counts[label] - 1)
-        order, starts = order[~alone], (place % self.each == 0)[~alone]
+        index = np.arange(len(order)) - (np.cumsum(counts) - counts)[label]  # index among the texts of its label
+        alone = (index % self.each == 0) & (index == counts[label] - 1)
+        order, starts = order[~alone], (index % self.each == 0)[~alone]
         return _Lists(order, np.append(np.flatnonzero(starts), len(order)))
 
 
@@ -177,26 +177,26 @@ class GroupSampler(Shuffled):
         epoch, chosen = self.draw(step)
         positive, negative = (lists.select(chosen) for lists in self._groups_of(epoch))
         items = _Items(self.groups.texts)
-        place = np.concatenate([positive.owner(), negative.owner()])
+        owner = np.concatenate([positive.owner(), negative.owner()])
         anchor = self.groups.anchor[chosen]
         hypothesis = np.concatenate([positive.item, negative.item])
-        score = None if self.groups.scores is None else self.groups.scores.lookup(chosen[place], hypothesis)
-        self._fill(epoch, chosen, hypothesis, place, items)
-        rows = np.argsort(place, kind="stable")  # a group's positives, then its negatives
+        score = None if self.groups.scores is None else self.groups.scores.lookup(chosen[owner], hypothesis)
+        self._fill(epoch, chosen, hypothesis, owner, items)
+        rows = np.argsort(owner, kind="stable")  # a group's positives, then its negatives
         kinds = np.array([ENTAILMENT, CONTRADICTION], dtype=np.int8)
         label = np.repeat(kinds, [len(positive.item), len(negative.item)])
         score = None if score is None else score[rows]
-        return items.batch(anchor[place][rows], hypothesis[rows], label[rows], chosen[place][rows], score)
+        return items.batch(anchor[owner][rows], hypothesis[rows], label[rows], chosen[owner][rows], score)
 
-    def _fill(self, epoch: int, chosen: np.ndarray, hypothesis: np.ndarray, place: np.ndarray, items: _Items) -> None:
+    def _fill(self, epoch: int, chosen: np.ndarray, hypothesis: np.ndarray, owner: np.ndarray, items: _Items) -> None:
         """Replace missing positives (-1), and texts equal to their anchor, by new items, in `hypothesis` itself."""
         texts, groups = self.groups.texts, self.groups
         change = self._make_change() if self.filled_positives else None
-        copies = np.flatnonzero((hypothesis < 0) | (hypothesis == groups.anchor[chosen][place]))
+        copies = np.flatnonzero((hypothesis < 0) | (hypothesis == groups.anchor[chosen][owner]))
         draws = random.Random()
         before, turn = -1, 0
         for row in copies.tolist():
-            unit = int(chosen[place[row]])
+            unit = int(chosen[owner[row]])
             text = copy = texts[groups.anchor[unit]]
             if change and hypothesis[row] < 0:
                 if unit != before:
@@ -343,8 +343,8 @@ def _make_groups(pairs: NLIPairs, need_positive: bool) -> _Groups:
     scores = None
     if pairs.scores is not None:
         scored = anchors[unit] & np.isfinite(pairs.scores[rows])
-        place = np.cumsum(anchors) - 1  # index of a unit among the anchors
-        key, first = np.unique((place[unit] * len(texts) + hypothesis)[scored], return_index=True)
+        anchor_index = np.cumsum(anchors) - 1  # index of a unit among the anchors
+        key, first = np.unique((anchor_index[unit] * len(texts) + hypothesis)[scored], return_index=True)
         scores = _Scores(len(texts), key, pairs.scores[rows][scored][first]) if len(key) else None
     without_entailment = int((with_negative & ~with_positive).sum()) if need_positive else 0
     return _Groups(
@@ -372,11 +372,12 @@ def _exactly(lists: _Lists, width: int, draws: np.random.Generator) -> np.ndarra
 
 def _index(*columns: Sequence[str]) -> tuple[list[str], list[np.ndarray]]:
     """Return the unique texts in order of appearance, row by row, and each column as indices into them."""
-    place: dict[str, int] = {}
+    index_of: dict[str, int] = {}
     index = np.array(
-        [[place.setdefault(text, len(place)) for text in row] for row in zip(*columns, strict=True)], dtype=np.int64
+        [[index_of.setdefault(text, len(index_of)) for text in row] for row in zip(*columns, strict=True)],
+        dtype=np.int64,
     ).reshape(-1, len(columns))
-    return list(place), [np.ascontiguousarray(column) for column in index.T]
+    return list(index_of), [np.ascontiguousarray(column) for column in index.T]
 
 
 class _Items:

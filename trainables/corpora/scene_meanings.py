@@ -48,15 +48,15 @@ class Meanings:
         scenes = [self.scenes[text] for text in texts]
         matrix = np.zeros((len(texts), len(texts)), dtype=bool)
         by_action: dict[str, list[int]] = {}
-        for place, scene in enumerate(scenes):
-            by_action.setdefault(scene.action, []).append(place)
+        for index, scene in enumerate(scenes):
+            by_action.setdefault(scene.action, []).append(index)
         for row in {*premises}:
             scene = scenes[row]
             for action in VERB_TREE.ancestors(scene.action):  # an entailed scene has no narrower action or agent
-                for place in by_action.get(action, ()):
-                    other = scenes[place]
+                for index in by_action.get(action, ()):
+                    other = scenes[index]
                     if NOUN_TREE.is_a(scene.agent.kind, other.agent.kind):
-                        matrix[row, place] = entails(scene, other)
+                        matrix[row, index] = entails(scene, other)
         return matrix
 
 

@@ -101,9 +101,9 @@ def search(folder: Path, name: str) -> None:
             scene, query = sample(rng, 0.5), f"{split}{number}"
             queries.append({"_id": query, "text": tell(scene, rng, PLAIN)})
             whole = tell(scene, rng, HEADLINE)
-            for place, text in enumerate([whole, *_retellings(scene, rng, rng.randrange(1, 4))]):
-                corpus.append({"_id": f"{query}-{place}", "title": "", "text": text})
-                lines.append(f"{query}\t{query}-{place}\t{1 if place else 2}")
+            for index, text in enumerate([whole, *_retellings(scene, rng, rng.randrange(1, 4))]):
+                corpus.append({"_id": f"{query}-{index}", "title": "", "text": text})
+                lines.append(f"{query}\t{query}-{index}\t{1 if index else 2}")
         (folder / "qrels").mkdir(parents=True, exist_ok=True)
         (folder / "qrels" / f"{split}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     rng.shuffle(corpus)

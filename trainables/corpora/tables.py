@@ -1,7 +1,7 @@
 """Tables of rows, read in one way from local files, from folders of `datasets.save_to_disk` and from the hub.
 
-    for place in find_tables("mine.jsonl,owner/name"):
-        table = open_table(place)
+    for location in find_tables("mine.jsonl,owner/name"):
+        table = open_table(location)
         for where, record in table.read(["premise", "hypothesis"]):   # "mine.jsonl, line 1", {"premise": ...}
 
 `datasets` reads data with declared types: the hub, its own folders, and the names of labels in Parquet's metadata. Text
@@ -52,9 +52,9 @@ class OpenTable:
     columns: tuple[str, ...]
     """Columns of all rows; a row may lack some. Empty if the table has no rows, or is text without columns."""
     first: str
-    """Place of the first row, such as `a.csv, line 2`, for messages."""
+    """Location of the first row, such as `a.csv, line 2`, for messages."""
     read: Callable[[Sequence[str]], Iterator[tuple[str, Record]]]
-    """Yields place and record of each row, given the columns to read; a record may have further columns. Numbered
+    """Yields location and record of each row, given the columns to read; a record may have further columns. Numbered
     labels are replaced by their names if the table defines names."""
 
 
@@ -64,7 +64,7 @@ def find_tables(source: str) -> list[Path | str]:
 
     `source` is one of these, a folder with train files, or several joined by commas. `UserError` if it names no table.
     """
-    return [place for part in sources(source) for place in _find(part)]
+    return [location for part in sources(source) for location in _find(part)]
 
 
 def sources(text: str) -> list[str]:
@@ -72,16 +72,16 @@ def sources(text: str) -> list[str]:
     return [text] if expanded(text).exists() else [part.strip() for part in text.split(",")]
 
 
-def open_table(place: Path | str, most: int | None = None) -> OpenTable:
-    """Open the table at a place from `find_tables`. If columns must be collected from the rows (JSON), only the first
-    `most` rows are used; None: all. `UserError` if the table cannot be read."""
-    if isinstance(place, str):
-        return _open_dataset(load_data_set(place), place, f"data set {place!r}")
-    if place.is_dir():
-        return _open_folder(place)
-    if place.stat().st_size == 0:
-        raise UserError(f"{place} is empty; it needs rows")
-    return READERS[_suffix(place)](place, most)
+def open_table(location: Path | str, most: int | None = None) -> OpenTable:
+    """Open the table at a location from `find_tables`. If columns must be collected from the rows (JSON), only the
+    first `most` rows are used; None: all. `UserError` if the table cannot be read."""
+    if isinstance(location, str):
+        return _open_dataset(load_data_set(location), location, f"data set {location!r}")
+    if location.is_dir():
+        return _open_folder(location)
+    if location.stat().st_size == 0:
+        raise UserError(f"{location} is empty; it needs rows")
+    return READERS[_suffix(location)](location, most)
 
 
 def _find(part: str) -> list[Path | str]:
@@ -108,9 +108,9 @@ def _find(part: str) -> list[Path | str]:
 
 def check_tables(source: str) -> None:
     """Raise `UserError` if a file or a data set of the hub does not exist; rows are not fetched."""
-    for place in find_tables(source):
-        if isinstance(place, str):
-            check_data_set(place)
+    for location in find_tables(source):
+        if isinstance(location, str):
+            check_data_set(location)
 
 
 def has_tables(folder: Path) -> bool:

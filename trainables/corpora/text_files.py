@@ -44,19 +44,19 @@ def text_files(folder: Path) -> list[Path]:
     )
 
 
-def open_texts(place: Path) -> OpenTable:
+def open_texts(path: Path) -> OpenTable:
     """Return a file or a folder as a table without columns, with a record for each document."""
-    return OpenTable(str(place), (), str(place), lambda _: _documents(place))
+    return OpenTable(str(path), (), str(path), lambda _: _documents(path))
 
 
-def _documents(place: Path) -> Iterator[tuple[str, Record]]:
-    """Yield place and record of each document of a file or a folder. `UserError` for a file that is not UTF-8."""
-    for file in text_files(place) if place.is_dir() else [place]:
+def _documents(path: Path) -> Iterator[tuple[str, Record]]:
+    """Yield location and record of each document of a file or a folder. `UserError` for a file that is not UTF-8."""
+    for file in text_files(path) if path.is_dir() else [path]:
         if file.name.lower().endswith(MARKDOWN):
             record = _markdown(file)
             if record["text"]:
                 yield str(file), record
-        elif place.is_dir():
+        elif path.is_dir():
             text = " ".join(" ".join(line for _, line in numbered_lines(file)).split())
             if text:
                 yield str(file), {"text": text}

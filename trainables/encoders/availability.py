@@ -124,8 +124,8 @@ def _local_folder(name: str) -> Path | None:
         return Path(name)
     from huggingface_hub import try_to_load_from_cache
 
-    place, revision = on_hub(name)
-    cached = try_to_load_from_cache(place, "config.json", revision=revision)
+    hub_id, revision = on_hub(name)
+    cached = try_to_load_from_cache(hub_id, "config.json", revision=revision)
     return Path(cached).parent if isinstance(cached, str) else None
 
 
@@ -155,9 +155,9 @@ def _missing_on_hub(name: str, file: str) -> Missing | None:
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
 
     elsewhere = f"name a model's folder instead, or the built-in encoder, {SCENES_ENCODER!r}"
-    place, revision = on_hub(name)
+    hub_id, revision = on_hub(name)
     try:
-        cached = try_to_load_from_cache(place, file, revision=revision)
+        cached = try_to_load_from_cache(hub_id, file, revision=revision)
         snapshot = Path(cached).parent if isinstance(cached, str) else None
         if snapshot and any(file for ends in ("*.safetensors", "*.bin") for file in snapshot.rglob(ends)):
             return None  # a snapshot without weights is an unfinished download
@@ -169,7 +169,7 @@ def _missing_on_hub(name: str, file: str) -> Missing | None:
     except RepositoryNotFoundError:
         return f"the hub has no model {name!r}", f"name another, a folder, or {SCENES_ENCODER!r}"
     except RevisionNotFoundError:
-        return f"the hub's model {place!r} has no revision {revision!r}", "name a commit, a tag or a branch of it"
+        return f"the hub's model {hub_id!r} has no revision {revision!r}", "name a commit, a tag or a branch of it"
     except HfHubHTTPError as error:
         return f"the hub refuses the encoder {name!r}", str(error)
     except Exception as error:  # network libraries have their own errors; all mean that the hub was not reached
@@ -185,13 +185,13 @@ def from_hub(name: str, file: str) -> Path | None:
     from huggingface_hub import hf_hub_download, try_to_load_from_cache
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
-    place, revision = on_hub(name)
+    hub_id, revision = on_hub(name)
     try:
-        cached = try_to_load_from_cache(place, file, revision=revision)
+        cached = try_to_load_from_cache(hub_id, file, revision=revision)
         if isinstance(cached, str):
             return Path(cached)
         in_repository = not _unreachable and file in _files(name)
-        return Path(hf_hub_download(place, file, revision=revision)) if in_repository else None
+        return Path(hf_hub_download(hub_id, file, revision=revision)) if in_repository else None
     except (HFValidationError, HfHubHTTPError):
         return None
     except Exception as error:  # as above
@@ -202,8 +202,8 @@ def from_hub(name: str, file: str) -> Path | None:
 def _files(name: str) -> set[str]:
     from huggingface_hub import HfApi
 
-    place, revision = on_hub(name)
-    return {item.rfilename for item in HfApi().model_info(place, revision=revision, timeout=10).siblings or ()}
+    hub_id, revision = on_hub(name)
+    return {item.rfilename for item in HfApi().model_info(hub_id, revision=revision, timeout=10).siblings or ()}
 
 
 def _unreached(name: str) -> str:

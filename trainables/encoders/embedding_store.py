@@ -93,8 +93,8 @@ class EmbeddingStore:
         """Return row numbers, -1 for unknown digests."""
         if not len(self._digests):
             return np.full(len(digests), -1)
-        place = np.searchsorted(self._digests, digests).clip(max=len(self._digests) - 1)
-        return np.where(self._digests[place] == digests, self._order[place], -1)
+        index = np.searchsorted(self._digests, digests).clip(max=len(self._digests) - 1)
+        return np.where(self._digests[index] == digests, self._order[index], -1)
 
     def _read(self) -> None:
         """Read the files that this or another process has written since the last call."""

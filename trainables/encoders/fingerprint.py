@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _NO_DIFFERENCE = ("_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype")
 """Entries of a model's configuration that change no embedding, such as its source and the program that wrote it."""
-_PLACES = ("name_or_path", "vocab_file", "merges_file", "tokenizer_file")
+_PATH_OPTIONS = ("name_or_path", "vocab_file", "merges_file", "tokenizer_file")
 
 
 def digest(what: type, settings: Mapping[str, object], tensors: Iterable[tuple[str, Tensor | np.ndarray]]) -> str:
@@ -58,5 +58,5 @@ def tokenizer_settings(tokenizer: PreTrainedTokenizerBase | Tokenizer) -> dict[s
     fast = getattr(tokenizer, "backend_tokenizer", None)
     if fast is not None:
         return state | tokenizer_settings(fast)
-    options = {name: value for name, value in tokenizer.init_kwargs.items() if name not in _PLACES}
+    options = {name: value for name, value in tokenizer.init_kwargs.items() if name not in _PATH_OPTIONS}
     return state | {"vocabulary": tokenizer.get_vocab(), "options": options}

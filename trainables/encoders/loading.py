@@ -59,7 +59,7 @@ def chosen_device(device: str | None) -> torch.device:
     return torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 
-def transformer_place(name: str) -> tuple[str, str | None]:
+def transformer_location(name: str) -> tuple[str, str | None]:
     """Return the folder or hub id of a model's plain transformer, and the revision on the hub. Old
     sentence-transformers models have the transformer in a subfolder."""
     _, folder = first_module(name) or ("", "")

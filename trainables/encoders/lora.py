@@ -51,8 +51,8 @@ class LoraEncoder(nn.Module):
         vars(self)["peft"] = _injected(base.backbone, config)
         self.adapter = nn.ModuleDict(
             {
-                place.replace(".", "/"): nn.ModuleDict({"A": layer.lora_A[NAME], "B": layer.lora_B[NAME]})
-                for place, layer in base.backbone.named_modules()
+                name.replace(".", "/"): nn.ModuleDict({"A": layer.lora_A[NAME], "B": layer.lora_B[NAME]})
+                for name, layer in base.backbone.named_modules()
                 if hasattr(layer, "lora_A")
             }
         )

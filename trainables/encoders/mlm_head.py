@@ -12,7 +12,7 @@ from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokeni
 
 from trainables.encoders.families import FAMILIES, family_of, no_mask_token
 from trainables.encoders.linear import use_wide_linear
-from trainables.encoders.loading import SAFE_ARGUMENTS, load_safely, quieten, transformer_place
+from trainables.encoders.loading import SAFE_ARGUMENTS, load_safely, quieten, transformer_location
 from trainables.encoders.passes import Passes
 from trainables.encoders.precision import computing
 from trainables.errors import UserError
@@ -77,7 +77,7 @@ class MLMHead(nn.Module):
         functions' results add up to the sum that `loss` returns."""
         masked, labels = mask_tokens(tokens, self.tokenizer, generator)
         own = [i for i in share if any(label != IGNORED for label in labels[i])]
-        passes = [[own[i] for i in places] for places in self._passes.cut([len(masked[i]) for i in own], most)]
+        passes = [[own[i] for i in indices] for indices in self._passes.cut([len(masked[i]) for i in own], most)]
         parts: list[Callable[[], Tensor]] = [
             functools.partial(self._guess, [masked[i] for i in rows], [labels[i] for i in rows]) for rows in passes
         ]
@@ -145,11 +145,11 @@ def _head(backbone: PreTrainedModel, name: str) -> tuple[nn.Module, tuple[str, .
         model = AutoModelForMaskedLM.from_config(backbone.config)
         missing = {key for key, _ in model.named_parameters()}
     else:
-        place, revision = transformer_place(name)
+        location, revision = transformer_location(name)
         model, report = load_safely(
             name,
             lambda: AutoModelForMaskedLM.from_pretrained(
-                place, revision=revision, dtype=torch.float32, **SAFE_ARGUMENTS, output_loading_info=True
+                location, revision=revision, dtype=torch.float32, **SAFE_ARGUMENTS, output_loading_info=True
             ),
         )
         missing = set(report["missing_keys"])

@@ -110,7 +110,7 @@ class _RunAttention(torch.autograd.Function):
         ctx.scaling = settings.scaling or size**-0.5
         saved: list[Tensor] = []
         with _without_autocast(value.device):
-            for *run, place in zip(*map(packing.by_run, (query, key, value, attended.transpose(0, 1))), strict=True):
+            for *run, target in zip(*map(packing.by_run, (query, key, value, attended.transpose(0, 1))), strict=True):
                 q, k, v = (_gathered(part, dtype) for part in run)
                 scores = torch.baddbmm(q.new_empty(()), q, k.mT, beta=0, alpha=ctx.scaling)
                 visible = settings.mask(q.shape[1], q.device)
@@ -118,7 +118,7 @@ class _RunAttention(torch.autograd.Function):
                     scores.masked_fill_(~visible, -torch.inf)
                 weights = scores.softmax(-1)
                 mask = factors(weights.shape, settings.dropout, weights.device, dtype)
-                place.copy_(((weights * mask) @ v).view(place.shape))
+                target.copy_(((weights * mask) @ v).view(target.shape))
                 if any(ctx.needs_input_grad):  # else a run's tensors are freed at once
                     saved += [q, k, v, weights, mask]
         ctx.save_for_backward(*saved)
@@ -132,7 +132,7 @@ class _RunAttention(torch.autograd.Function):
         gradients = [gradient.new_empty(gradient.shape, dtype=dtype).transpose(0, 1) for dtype in ctx.dtypes]
         saved = iter(ctx.saved_tensors)
         with _without_autocast(gradient.device):
-            for run, *places in zip(*map(ctx.packing.by_run, (gradient.transpose(0, 1), *gradients)), strict=True):
+            for run, *targets in zip(*map(ctx.packing.by_run, (gradient.transpose(0, 1), *gradients)), strict=True):
                 q, k, v, weights, mask = (next(saved) for _ in range(5))
                 own = _gathered(run, q.dtype)
                 of_weights = (own @ v.mT).mul_(mask)
@@ -141,8 +141,8 @@ class _RunAttention(torch.autograd.Function):
                 of_queries = torch.baddbmm(nothing, of_scores, k, beta=0, alpha=ctx.scaling)
                 of_keys = torch.baddbmm(nothing, of_scores.mT, q, beta=0, alpha=ctx.scaling)
                 of_values = (weights * mask).mT @ own
-                for computed, place in zip((of_queries, of_keys, of_values), places, strict=True):
-                    place.copy_(computed.view(place.shape))
+                for computed, target in zip((of_queries, of_keys, of_values), targets, strict=True):
+                    target.copy_(computed.view(target.shape))
         return (*gradients, None, None)
 
 

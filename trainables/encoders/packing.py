@@ -104,8 +104,8 @@ class AttentionSettings:
         """Return whether the token of each row attends to the token of each column; None: all tokens attend to all."""
         if not self.causal and (self.window is None or length <= self.window):
             return None
-        place = torch.arange(length, device=device)
-        ahead = place - place.unsqueeze(1)  # distance to the attended token
+        position = torch.arange(length, device=device)
+        ahead = position - position.unsqueeze(1)  # distance to the attended token
         everywhere = torch.ones(length, length, dtype=torch.bool, device=device)
         near = everywhere if self.window is None else ahead.abs() < self.window
         return near & (ahead <= 0) if self.causal else near
@@ -114,16 +114,16 @@ class AttentionSettings:
 def pad_states(states: Sequence[Tensor], lengths: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:
     """Return states of a row, (tokens, dim) each, as (sentences, longest, dim), padded with 0, and the mask of real
     tokens, (sentences, longest). lengths: (sentences,), on the CPU."""
-    mask, places = _mask_and_indices(lengths, states[-1].device)
+    mask, indices = _mask_and_indices(lengths, states[-1].device)
     empty = (state.new_zeros(mask.numel(), state.shape[1]) for state in states)
-    rows = (into.index_copy(0, places, state) for into, state in zip(empty, states, strict=True))
+    rows = (into.index_copy(0, indices, state) for into, state in zip(empty, states, strict=True))
     return tuple(row.view(*mask.shape, -1) for row in rows), to_device(mask, states[-1].device)
 
 
 def unpad_states(states: Sequence[Tensor], lengths: Tensor) -> tuple[Tensor, ...]:
     """Undo `pad_states`: return the states without padding, which is on the right."""
-    _, places = _mask_and_indices(lengths, states[-1].device)
-    return tuple(state.flatten(0, 1)[places] for state in states)
+    _, indices = _mask_and_indices(lengths, states[-1].device)
+    return tuple(state.flatten(0, 1)[indices] for state in states)
 
 
 def _mask_and_indices(lengths: Tensor, device: torch.device) -> tuple[Tensor, Tensor]:

@@ -90,10 +90,10 @@ def load_pipeline(request: EncoderRequest) -> BaseEncoder:
     check_encoder(config)
     from sentence_transformers import SentenceTransformer
 
-    place, revision = on_hub(config.name)
+    location, revision = on_hub(config.name)
 
     def read() -> Pipeline:
-        model = SentenceTransformer(place, revision=revision, device=request.device, trust_remote_code=False)
+        model = SentenceTransformer(location, revision=revision, device=request.device, trust_remote_code=False)
         pipeline = Pipeline(model.float(), resolve_evaluation_precision(request.evaluation_precision, model.device))
         if not np.isfinite(pipeline.encode(["a"])).all():  # as a router without a default route does
             raise ValueError("it gives NaN or infinity for a sentence")

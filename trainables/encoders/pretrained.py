@@ -22,7 +22,7 @@ from trainables.encoders.families import (
     unknown_family,
 )
 from trainables.encoders.kinds import EncoderRequest
-from trainables.encoders.loading import SAFE_ARGUMENTS, chosen_device, load_safely, quieten, transformer_place
+from trainables.encoders.loading import SAFE_ARGUMENTS, chosen_device, load_safely, quieten, transformer_location
 from trainables.encoders.mlm_head import MLMHead
 from trainables.encoders.module_files import NO_LIMIT, lower_cases, modules, stated_length
 from trainables.encoders.own_modules import own_model_end, pools_prompt
@@ -90,7 +90,7 @@ def load_cached(name: str, dtype: torch.dtype) -> Loaded:
         backbone, _, fresh = loaded
         return not set(fresh) & {parameter for parameter, _ in backbone.named_parameters()}
 
-    folder = Path(transformer_place(name)[0])
+    folder = Path(transformer_location(name)[0])
     files = file_states(folder) if folder.is_dir() else None  # None for a hub id
     return copy.deepcopy(
         PROCESS_CACHE.get(("transformer", name, dtype, files), lambda: _load(name, dtype), without_draws)
@@ -107,21 +107,21 @@ def _load(name: str, dtype: torch.dtype) -> Loaded:
 
 def _from_pretrained(name: str, dtype: torch.dtype) -> Loaded:
     quieten()
-    place, revision = transformer_place(name)
+    location, revision = transformer_location(name)
 
     def read() -> Loaded:
-        config = AutoConfig.from_pretrained(place, revision=revision, trust_remote_code=False)
+        config = AutoConfig.from_pretrained(location, revision=revision, trust_remote_code=False)
         if config.model_type not in FAMILIES:
             raise UserError("; ".join(unknown_family(name, config.model_type)))
         loader = getattr(transformers, FAMILIES[config.model_type].loader)
         backbone, report = loader.from_pretrained(
-            place, revision=revision, dtype=dtype, **SAFE_ARGUMENTS, output_loading_info=True
+            location, revision=revision, dtype=dtype, **SAFE_ARGUMENTS, output_loading_info=True
         )
         if getattr(backbone, "pooler", None) is not None:
             backbone.pooler = None  # BERT's next-sentence layer: no pooling here uses it
         if FAMILIES[config.model_type].causal:
             backbone.config.use_cache = False  # a cache of keys and values is for generation only
-        tokenizer = AutoTokenizer.from_pretrained(place, revision=revision, trust_remote_code=False)
+        tokenizer = AutoTokenizer.from_pretrained(location, revision=revision, trust_remote_code=False)
         if lower_cases(name):
             _put_in_lower_case(tokenizer)
         _check_whole(backbone, tokenizer)

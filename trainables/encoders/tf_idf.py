@@ -64,7 +64,7 @@ class TfIdf:
         self.counted = [words, letters] if has_words else [letters]
         self.counts = (make_union(*self.counted) if has_words else letters).fit(texts)
         self.reduced: _Hashed | _Span = (
-            _Span(self._counted([texts[place] for place in sample_rows(len(texts), DIM)]))
+            _Span(self._counted([texts[index] for index in sample_rows(len(texts), DIM)]))
             if labelled
             else _Hashed(letters.get_feature_names_out())
         )
@@ -110,11 +110,11 @@ class _Hashed:
 
     def __init__(self, names: Sequence[str]) -> None:
         hashes = np.array([zlib.crc32(name.encode()) for name in names])
-        signs, places = np.where(hashes >> 31 & 1, 1.0, -1.0), hashes % DIM
-        self.places = csr_array((signs, (np.arange(len(hashes)), places)), shape=(len(hashes), DIM))
+        signs, columns = np.where(hashes >> 31 & 1, 1.0, -1.0), hashes % DIM
+        self.projection = csr_array((signs, (np.arange(len(hashes)), columns)), shape=(len(hashes), DIM))
 
     def numbers(self, counts: csr_array) -> np.ndarray:  # (sentences, dim)
-        return np.asarray((counts @ self.places).toarray())
+        return np.asarray((counts @ self.projection).toarray())
 
 
 class _Span:

@@ -2,8 +2,8 @@
 
 A sentence has a dozen tokens. Kernels for long texts use 64 or 128 tokens for every sentence and head, and sum
 gradients through memory. Here neighbouring sentences share a tile of 64 or 128 tokens. The scores of a tile fit into
-registers: only queries, keys, values and the result go through memory, no two programs write to one place, and results
-are reproducible.
+registers: only queries, keys, values and the result go through memory, no two programs write to one address, and
+results are reproducible.
 """
 # mypy: disable-error-code="no-untyped-def, import-untyped"
 
@@ -42,39 +42,39 @@ class _TileAttention(torch.autograd.Function):
             query, key, value = (part.contiguous() for part in (query, key, value))
         # drawn on the device, without waiting for it
         seed = torch.randint(2**31 - 1, (1,), device=query.device) if settings.dropout else tiles.begins
-        places = tiles.begins, tiles.sentence, seed
-        ctx.save_for_backward(query, key, value, *places)
+        layout = tiles.begins, tiles.sentence, seed
+        ctx.save_for_backward(query, key, value, *layout)
         scaling = size**-0.5 if settings.scaling is None else settings.scaling
         tf32 = query.device.type == "cuda" and torch.backends.cuda.matmul.allow_tf32
         shape = tiles.tokens, size, settings.causal, settings.window or 0, "tf32" if tf32 else "ieee"
         ctx.how = (*query.stride()[:2], scaling, settings.dropout, *shape)
         ctx.grid, ctx.warps = (len(tiles.begins) - 1, heads), tiles.tokens // 16
         attended = query.new_empty(tokens, heads, size)
-        _forward[ctx.grid](query, key, value, attended, *places, *ctx.how, num_warps=ctx.warps)
+        _forward[ctx.grid](query, key, value, attended, *layout, *ctx.how, num_warps=ctx.warps)
         return attended
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        query, key, value, *places = ctx.saved_tensors
+        query, key, value, *layout = ctx.saved_tensors
         gradients = [torch.empty_like(gradient, memory_format=torch.contiguous_format) for _ in range(3)]
         parts = (query, key, value, gradient.contiguous(), *gradients)
-        _backward[ctx.grid](*parts, *places, *ctx.how, num_warps=ctx.warps)
+        _backward[ctx.grid](*parts, *layout, *ctx.how, num_warps=ctx.warps)
         return (*(part.transpose(0, 1) for part in gradients), None, None)
 
 
 @triton.jit
 def _loaded(part, of_head, of_token, rows, real, size: tl.constexpr):
     """Return (tile, size): a head's numbers of the tile's tokens, 0 after the last token."""
-    places = tl.program_id(1) * of_head + rows[:, None] * of_token + tl.arange(0, size)[None, :]
-    return tl.load(part + places, mask=real[:, None], other=0.0)
+    offsets = tl.program_id(1) * of_head + rows[:, None] * of_token + tl.arange(0, size)[None, :]
+    return tl.load(part + offsets, mask=real[:, None], other=0.0)
 
 
 @triton.jit
 def _stored(part, numbers, rows, real, size: tl.constexpr):
     """Write a head's numbers into (tokens, heads, size)."""
-    places = (rows[:, None] * tl.num_programs(1) + tl.program_id(1)) * size + tl.arange(0, size)[None, :]
-    tl.store(part + places, numbers.to(part.dtype.element_ty), mask=real[:, None])
+    offsets = (rows[:, None] * tl.num_programs(1) + tl.program_id(1)) * size + tl.arange(0, size)[None, :]
+    tl.store(part + offsets, numbers.to(part.dtype.element_ty), mask=real[:, None])
 
 
 @triton.jit
@@ -113,8 +113,8 @@ def _weights(
     mask = tl.full((tile, tile), 1.0, tl.float32)
     if dropout > 0:
         # each token, head and neighbour has its own random number
-        places = (rows[:, None] * tl.num_programs(1) + tl.program_id(1)) * tile + tl.arange(0, tile)[None, :]
-        mask = tl.where(tl.rand(tl.load(seed), places) >= dropout, 1.0 / (1.0 - dropout), 0.0)
+        offsets = (rows[:, None] * tl.num_programs(1) + tl.program_id(1)) * tile + tl.arange(0, tile)[None, :]
+        mask = tl.where(tl.rand(tl.load(seed), offsets) >= dropout, 1.0 / (1.0 - dropout), 0.0)
     return weights, mask
 
 

@@ -34,8 +34,8 @@ def kept_token_ids(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str],
     for sentence in sentences:
         digest.update(sentence.encode(errors="surrogatepass") + b"\0")
     numbers, ends = PROCESS_CACHE.get(("tokens", digest.digest(), longest), flat)
-    ids, places = numbers.tolist(), ends.tolist()
-    return [ids[start:end] for start, end in pairwise(places)]
+    ids, bounds = numbers.tolist(), ends.tolist()
+    return [ids[start:end] for start, end in pairwise(bounds)]
 
 
 def token_ids(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str], longest: int) -> list[list[int]]:
@@ -57,5 +57,5 @@ def distinct(tokens: Sequence[Sequence[int]]) -> tuple[list[Sequence[int]], np.n
     """Return each distinct row of token ids, and each row's index among them, (rows,). Sentences that differ only in
     case, in spaces, or after the longest input may have equal tokens."""
     numbers: dict[tuple[int, ...], int] = {}
-    places = [numbers.setdefault(tuple(ids), len(numbers)) for ids in tokens]
-    return list(numbers), np.array(places, dtype=np.intp)
+    indices = [numbers.setdefault(tuple(ids), len(numbers)) for ids in tokens]
+    return list(numbers), np.array(indices, dtype=np.intp)

@@ -142,8 +142,8 @@ class TransformerEncoder(nn.Module):
         passes = self.passes([len(ids) for ids in tokens])
         # Once for all passes, or each would keep its own bf16 copy of every weight.
         with computing(self.device, self.training_precision):
-            embedded = torch.cat([self._pooled([tokens[i] for i in places]) for places in passes])
-        order = torch.tensor([i for places in passes for i in places])
+            embedded = torch.cat([self._pooled([tokens[i] for i in indices]) for indices in passes])
+        order = torch.tensor([i for indices in passes for i in indices])
         return embedded[to_device(order.argsort(), self.device)]
 
     def passes(self, lengths: Sequence[int], most: int | None = None) -> list[list[int]]:
@@ -161,7 +161,7 @@ class TransformerEncoder(nn.Module):
         packed = not self.pooling.counts_padding  # packed passes have no padding to count
         token_ids = self._tokenized(kept_token_ids, sentences, self.prompts.query)
         # counted padding makes a sentence's embedding depend on its batch, so duplicates stay
-        tokens, places = distinct(token_ids) if packed else (token_ids, np.arange(len(token_ids)))
+        tokens, indices = distinct(token_ids) if packed else (token_ids, np.arange(len(token_ids)))
         embedded = np.empty((len(tokens), self.dim), dtype=np.float32)
         bar = tqdm(total=len(tokens), desc="encode", unit="sentence", disable=not progress)
         with bar, full_weights(self.backbone), computing(self.device, self.evaluation_precision):
@@ -183,7 +183,7 @@ class TransformerEncoder(nn.Module):
                     continue
                 bar.update(len(now))
         self.train(was_training)
-        return embedded if len(tokens) == len(places) else embedded[places]
+        return embedded if len(tokens) == len(indices) else embedded[indices]
 
     def save(self, folder: Path) -> None:
         """Write a `SentenceTransformer` folder: safetensors weights, stock modules only, equal embeddings, except for
@@ -197,8 +197,8 @@ class TransformerEncoder(nn.Module):
         if self._prompt_tokens:
             skipped = list(map(self._prompt_length, tokens))
             masks = [torch.arange(len(row)) >= skip for row, skip in zip(tokens, skipped, strict=True)]
-            places = to_device(torch.cat(masks).nonzero().squeeze(1), self.device)
-            states, lengths = tuple(state[places] for state in states), lengths - torch.tensor(skipped)
+            indices = to_device(torch.cat(masks).nonzero().squeeze(1), self.device)
+            states, lengths = tuple(state[indices] for state in states), lengths - torch.tensor(skipped)
         return self.pooling.pool_row(states, lengths)
 
     def _prompt_length(self, tokens: Sequence[int]) -> int:

@@ -138,7 +138,7 @@ def _read_matrix(path: Path) -> tuple[list[str], np.ndarray]:
     if wrong.any():
         raise UserError(f"{path}, row {int(wrong.argmax()) + 1}: NaN or infinity among its numbers")
     suffixes = (".parquet", ".json", ".txt")
-    beside = [place for place in sorted(path.parent.iterdir()) if place.suffix in suffixes and place.is_file()]
+    beside = [file for file in sorted(path.parent.iterdir()) if file.suffix in suffixes and file.is_file()]
     for candidate in beside:
         words = _read_words(candidate, len(vectors))
         if len(words) == len(vectors) and all(isinstance(word, str) and is_text(word) for word in words):

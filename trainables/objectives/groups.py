@@ -73,11 +73,11 @@ class Groups:
     def match_texts(self, text: Tensor) -> Tensor:  # (texts,) fingerprints -> (groups, texts), boolean
         """Return whether a text equals the text of the group's anchor or of one of its positives.
 
-        Such a text is no true negative in the group, at any place in the batch or in a memory bank.
+        Such a text is no true negative in the group, at any position in the batch or in a memory bank.
         """
         words, matches = self._text_matches
-        place = torch.searchsorted(words, text).clamp(max=len(words) - 1)
-        return matches[:, place.masked_fill(words[place] != text, len(words))]
+        index = torch.searchsorted(words, text).clamp(max=len(words) - 1)
+        return matches[:, index.masked_fill(words[index] != text, len(words))]
 
     @functools.cached_property
     def _text_matches(self) -> tuple[Tensor, Tensor]:

@@ -187,9 +187,9 @@ def _parser() -> argparse.ArgumentParser:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--encoder", metavar="PATH_OR_HUB_ID", help="a transformer or sentence-transformers model")
     what.add_argument("--word-vectors", metavar="FILE", help="GloVe text or .npy file; sentences are averages of words")
-    place = EvaluationConfig().senteval
+    location = EvaluationConfig().senteval
     parser.add_argument(
-        "--data", default=place, metavar="DIR", help=f"SentEval's data folder, or {SCENES} (default: {place})"
+        "--data", default=location, metavar="DIR", help=f"SentEval's data folder, or {SCENES} (default: {location})"
     )
     parser.add_argument(
         "--tasks",

@@ -56,7 +56,7 @@ def _split(queries: Path, corpus: Path, judged: Path) -> tuple[Split, list[str]]
     """
     (query_texts, no_query), (texts, no_text) = _texts(queries), _texts(corpus)
     ids = sorted(texts, key=str.encode, reverse=True)
-    places = {name: place for place, name in enumerate(ids)}
+    indices = {name: index for index, name in enumerate(ids)}
     grades: dict[str, dict[int, int]] = {}
     absent: dict[str, int] = {}
     unasked = Counter[str]()
@@ -68,8 +68,8 @@ def _split(queries: Path, corpus: Path, judged: Path) -> tuple[Split, list[str]]
         if query not in query_texts:
             unasked[query] += 1
             continue
-        place = places[document] if document in places else absent.setdefault(document, -1 - len(absent))
-        if grades.setdefault(query, {}).setdefault(place, grade) != grade:
+        index = indices[document] if document in indices else absent.setdefault(document, -1 - len(absent))
+        if grades.setdefault(query, {}).setdefault(index, grade) != grade:
             raise refusal(judged, number, f"{shown(document)} was judged for {shown(query)} before, and otherwise")
     if not grades and any(name in texts for name in unasked):
         raise UserError(f"{judged} names documents before queries; its columns are query-id, corpus-id and score")
@@ -77,10 +77,10 @@ def _split(queries: Path, corpus: Path, judged: Path) -> tuple[Split, list[str]]
         raise UserError(f"{judged} names no query of {queries}, but {shown(next(iter(unasked)))} and the like")
     if not grades:
         raise UserError(f"{judged} holds no example")
-    if absent and all(place < 0 for graded in grades.values() for place in graded):
+    if absent and all(index < 0 for graded in grades.values() for index in graded):
         raise UserError(f"{judged} names no document of {corpus}, but {shown(next(iter(absent)))} and the like")
     named = [name for name in query_texts if name in grades]
-    own = np.array([places.get(name, -1) for name in named])
+    own = np.array([indices.get(name, -1) for name in named])
     documents = JudgedDocuments([texts[name] for name in ids], [grades[name] for name in named], own)
     count, none = len(query_texts), int((documents.relevant == 0).sum())
     if none == len(named):

@@ -196,7 +196,7 @@ def calibration_rows(embeddings: Embeddings, data: str | Path, tasks: Sequence[s
     read, *_ = _read_all(Path(data), task_names(tasks))
     texts, tested = _UniqueTexts.collect(read, embeddings.separate_documents), set[str]()
     for name, content in read.items():
-        splits = {str(place): split for place, split in enumerate(kind_of(name).tested_splits(content))}
+        splits = {str(index): split for index, split in enumerate(kind_of(name).tested_splits(content))}
         tested |= {*TaskData(splits).sentences()}
     free = [number for number, text in enumerate([*texts.sentences, *texts.documents]) if text not in tested]
     return np.array(free) if len(free) >= MIN_CALIBRATION_TEXTS else None
@@ -350,14 +350,14 @@ class _UniqueTexts:
 
     def rows(self, texts: list[str]) -> Tensor:
         """Return the row numbers of sentences in the embeddings, (texts,) int64."""
-        return _numbers(texts, *self._places)
+        return _numbers(texts, *self._rows)
 
     def document_rows(self, texts: list[str]) -> Tensor:
         """Return the row numbers of documents in the embeddings, (texts,) int64."""
-        return _numbers(texts, *self._places[::-1])
+        return _numbers(texts, *self._rows[::-1])
 
     @functools.cached_property
-    def _places(self) -> tuple[dict[str, int], dict[str, int]]:
+    def _rows(self) -> tuple[dict[str, int], dict[str, int]]:
         sentences = {text: number for number, text in enumerate(self.sentences)}
         return sentences, {text: number for number, text in enumerate(self.documents, len(sentences))}
 
@@ -377,7 +377,7 @@ def _encoded(encode: Encode, sentences: list[str]) -> np.ndarray:  # (sentences,
     return array
 
 
-def _numbers(texts: list[str], places: Mapping[str, int], others: Mapping[str, int]) -> Tensor:
-    """Return the texts' numbers in `places`, or in `others` for a text that `places` lacks."""
-    numbers = [places[text] if text in places else others[text] for text in texts]
+def _numbers(texts: list[str], rows: Mapping[str, int], others: Mapping[str, int]) -> Tensor:
+    """Return the texts' numbers in `rows`, or in `others` for a text that `rows` lacks."""
+    numbers = [rows[text] if text in rows else others[text] for text in texts]
     return torch.tensor(numbers, dtype=torch.long)

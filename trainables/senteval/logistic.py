@@ -86,8 +86,8 @@ def best_penalty(features: np.ndarray, labels: np.ndarray, groups: np.ndarray | 
     right = np.zeros(len(PENALTIES), dtype=np.int64)
     for number in np.unique(fold):
         own = fold == number
-        for place, predict in enumerate(_fits(features[~own], labels[~own], PENALTIES)):
-            right[place] += (predict(features[own]) == labels[own]).sum()
+        for index, predict in enumerate(_fits(features[~own], labels[~own], PENALTIES)):
+            right[index] += (predict(features[own]) == labels[own]).sum()
     return PENALTIES[int(right.argmax())]
 
 

@@ -63,7 +63,7 @@ def own_tasks(dev: Sequence[str], test: Sequence[str]) -> tuple[Task, ...]:
     words at its ends), or if they are the only two paths of their kind. Raises `UserError` if a path has no task, or if
     two tasks have one name.
     """
-    parts = [_part(place, split) for split, places in (("dev", dev), ("test", test)) for place in places]
+    parts = [_part(path, split) for split, paths in (("dev", dev), ("test", test)) for path in paths]
     joined: list[list[_TaskPath]] = []
     for part in parts:
         other = next((group for group in joined if len(group) == 1 and _together(group[0], part, parts)), None)
@@ -73,9 +73,9 @@ def own_tasks(dev: Sequence[str], test: Sequence[str]) -> tuple[Task, ...]:
             other.append(part)
     tasks = [_task(group) for group in joined]
     for name, same in groupby(sorted(tasks, key=lambda task: task.name), key=lambda task: task.name):
-        places = [task.files[0] for task in same]
-        if len(places) > 1:
-            raise UserError(f"{choices(places)}: which of them is {name!r}? Give each a name, as in NAME={places[0]}")
+        files = [task.files[0] for task in same]
+        if len(files) > 1:
+            raise UserError(f"{choices(files)}: which of them is {name!r}? Give each a name, as in NAME={files[0]}")
     return tuple(tasks)
 
 
@@ -128,16 +128,16 @@ def _task(parts: Sequence[_TaskPath]) -> Task:
 
 def name_and_path(given: str) -> tuple[str, str]:
     """Return name and path of `NAME=PATH`, with `~` expanded; the name of a `PATH` is empty."""
-    name, equals, place = given.partition("=")
+    name, equals, path = given.partition("=")
     if not (equals and re.fullmatch(r"[\w-]+", name)) or Path(given).exists():
-        name, place = "", given
-    return name, os.path.expanduser(place)
+        name, path = "", given
+    return name, os.path.expanduser(path)
 
 
 def _part(given: str, split: str) -> _TaskPath:
-    name, place = name_and_path(given)
-    built_in = place.removeprefix(_SCENES) if place.startswith(_SCENES) else ""
-    path = _built_in(built_in, split) if built_in else Path(place).absolute()
+    name, location = name_and_path(given)
+    built_in = location.removeprefix(_SCENES) if location.startswith(_SCENES) else ""
+    path = _built_in(built_in, split) if built_in else Path(location).absolute()
     if not path.exists():
         raise UserError(f"--{split} {given}: {path} does not exist")
     name = name or _MARKER.sub("", path.name.removesuffix("".join(path.suffixes) if path.is_file() else ""))

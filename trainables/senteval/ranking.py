@@ -59,11 +59,11 @@ def nearest(embeddings: Tensor, queries: Tensor, documents: Tensor, own: Tensor,
     owns = own.split(QUERIES_AT_ONCE)
     for start in range(0, len(documents), DOCUMENTS_AT_ONCE):
         block = _unit(embeddings[documents[start : start + DOCUMENTS_AT_ONCE]])
-        for place, (part, mine) in enumerate(zip(parts, owns, strict=True)):
+        for index, (part, mine) in enumerate(zip(parts, owns, strict=True)):
             steps = (part @ block.T).mul_(STEPS).round_()
             own_rows = ((mine >= start) & (mine < start + len(block))).nonzero()[:, 0]
             steps[own_rows, mine[own_rows] - start] = -math.inf
-            best[place] = _better(best[place], steps, start)
+            best[index] = _better(best[index], steps, start)
     rankings = torch.cat(best)
     return torch.where(rankings == _NOTHING, -1, _LAST - (rankings & _LAST))
 
@@ -81,9 +81,9 @@ def _better(best: Tensor, steps: Tensor, start: int) -> Tensor:
     rows, columns = ((steps >= lowest[:, None]) & (steps > -math.inf)).nonzero(as_tuple=True)
     keys = (steps[rows, columns].long() << 32) + (_LAST - start - columns)
     counts = torch.bincount(rows, minlength=len(best))
-    places = torch.arange(len(rows)) - (counts.cumsum(0) - counts)[rows]
+    positions = torch.arange(len(rows)) - (counts.cumsum(0) - counts)[rows]
     new = best.new_full((len(best), int(counts.max())), _NOTHING)
-    new[rows, places] = keys
+    new[rows, positions] = keys
     return torch.cat([best, new], dim=1).topk(best.shape[1], dim=1).values
 
 

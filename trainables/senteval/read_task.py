@@ -55,11 +55,11 @@ def repeated_files(data: Path, tasks: Sequence[str]) -> dict[str, str]:
     problems: dict[str, str] = {}
     for name in tasks:
         files, layout = TASKS[name].files, FILE_LAYOUTS[TASKS[name].layout]
-        for place, file in enumerate(files):
+        for index, file in enumerate(files):
             recurs = Path(file).name.startswith(layout.may_recur)
             if not (data / file).is_file() or recurs or not (data / file).stat().st_size:
                 continue
-            before = files[place - place % (layout.files_per_split or 1) : place]
+            before = files[index - index % (layout.files_per_split or 1) : index]
             texts = [data / name for name in before if Path(name).name.startswith(layout.may_recur)]
             content = tuple(content_hash(path) for path in (*texts, data / file) if path.is_file())
             other_name, other = owners.setdefault(content, (name, file))
@@ -93,7 +93,7 @@ def read_task(task: Task, data: Path) -> TaskData:
     paths = [data / file for file in task.files]
     layout = FILE_LAYOUTS[task.layout]
     result: TaskData = load(layout.function)(task, paths)
-    firsts = [paths[place * (layout.files_per_split or 0)] for place in range(len(result.splits))]
+    firsts = [paths[index * (layout.files_per_split or 0)] for index in range(len(result.splits))]
     KINDS[task.kind].check_examples(task, result, dict(zip(result.splits, firsts, strict=True)))
     return KINDS[task.kind].select_examples(result)
 

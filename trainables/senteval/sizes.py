@@ -196,8 +196,8 @@ class Sizes:
         if isinstance(form, Single):
             return replace(self.whole, vectors=cut)
         unit = _unit(cut)
-        places = self._calibration_rows if form.calibrated else None
-        others = unit[:1] if places is None else unit[places]
+        rows = self._calibration_rows if form.calibrated else None
+        others = unit[:1] if rows is None else unit[rows]
         coarse = form.read(form.written(unit, others), others)
         if not form.queries_whole:
             return replace(self.whole, vectors=coarse)

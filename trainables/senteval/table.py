@@ -30,13 +30,13 @@ from trainables.senteval.examples import FileLimit, JudgedDocuments, Split, Targ
 from trainables.tabular import (
     PEEKED_ROWS,
     RoleColumns,
+    alternatives_of,
     are_ambiguous,
     as_label,
     check_one_vocabulary,
     check_text,
     guessed_roles,
     has_any,
-    rivals_of,
     roles_of,
     score_within,
     single_spaced,
@@ -56,8 +56,8 @@ MAX_SHARE_LEFT_OUT = 0.1
 
 def open_table(path: Path) -> TaskTable:
     """Return the table in a file; raise `UserError` if there is none, or if it has no line."""
-    (place,) = tables.find_tables(str(path))
-    table = tables.open_table(place, 1)
+    (location,) = tables.find_tables(str(path))
+    table = tables.open_table(location, 1)
     held = FileLimit(path)
     lines = []
     for where, values in table.read(table.columns):
@@ -92,10 +92,10 @@ class TaskTable:
         needed = [role for role in (*sides, judged) if self.has(role)]
         lacks = [next((role for role in needed if self._lacks(line, role, target)), "") for line in self.lines]
         roles = {role: self.roles[role] for role in needed}
-        rivals = rivals_of(roles, self.columns, [values for _, values in self.lines]) if any(lacks) else ()
+        alternatives = alternatives_of(roles, self.columns, [values for _, values in self.lines]) if any(lacks) else ()
         for (where, values), role in zip(self.lines, lacks, strict=True):
             if role:
-                check_one_vocabulary(role, values, roles, rivals, where)
+                check_one_vocabulary(role, values, roles, alternatives, where)
         of = f"of {len(self.lines):,} rows in {self.path} have no"
         notes = [f"{count:,} {of} {role}, and are left out" for role, count in Counter(lacks).items() if role]
         if self.guessed:
@@ -141,7 +141,7 @@ class TaskTable:
         numbers, names = self._numbers(labels), [str(self._label(line)) for line in self.lines]
         other = Counter(label for label in names if label not in numbers)
         if other:
-            where, _ = self.lines[next(place for place, label in enumerate(names) if label in other)]
+            where, _ = self.lines[next(index for index, label in enumerate(names) if label in other)]
             more = f", nor are those of {other.total() - 1:,} more rows" if other.total() > 1 else ""
             raise UserError(
                 f"{where}: label {shown(next(iter(other)))} is none of {listed(labels)}{more}; leave such rows "
@@ -162,7 +162,7 @@ class TaskTable:
         sides = (
             {1: self._columns("sentence2")} if paired else {g: self.roles.get(role, ()) for g, role in GRADES.items()}
         )
-        places: dict[str, int] = {}
+        indices: dict[str, int] = {}
         items: list[tuple[str, dict[int, int]]] = []
         merged: dict[str, dict[int, int]] = {}
         for line in self.lines:
@@ -175,11 +175,11 @@ class TaskTable:
                 if not texts and (columns or grade):
                     raise UserError(f"{line[0]}: no {GRADES[grade]!r}; the columns are {listed([*line[1]])}")
                 for document in texts:
-                    if grades.setdefault(places.setdefault(document, len(places)), grade) != grade:
+                    if grades.setdefault(indices.setdefault(document, len(indices)), grade) != grade:
                         raise UserError(f"{line[0]}: {shown(document)} is both a positive and a negative")
-        own = [number if (number := places.get(text, -1)) not in judged else -1 for text, judged in items]
+        own = [number if (number := indices.get(text, -1)) not in judged else -1 for text, judged in items]
         judged = [grades for _, grades in items]
-        documents = JudgedDocuments([*places], judged, np.array(own if among_all else [-1] * len(items)))
+        documents = JudgedDocuments([*indices], judged, np.array(own if among_all else [-1] * len(items)))
         return Split([text for text, _ in items], None, documents.relevant, documents=documents)
 
     def _side(self, line: Line, columns: Sequence[str]) -> Iterator[str]:

@@ -53,8 +53,8 @@ def available_bytes(device: torch.device) -> int | None:
         return None
     lines = dict(line.split(":") for line in MEMINFO.read_text().splitlines())
     free = int(lines["MemAvailable"].split()[0]) * 1024
-    for place, limit, used, cached in _VERSIONS:
-        folder = CONTROL_GROUP / place
+    for subfolder, limit, used, cached in _VERSIONS:
+        folder = CONTROL_GROUP / subfolder
         if (allowed := _number(folder / limit)) is not None:
             free = min(free, allowed - (_number(folder / used) or 0) + _cached(folder / "memory.stat", cached))
     return max(0, free)

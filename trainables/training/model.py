@@ -229,9 +229,9 @@ class MemoryBank(nn.Module):
         size = len(self.texts)
         order = to_device(torch.randperm(len(texts), generator=generator)[:size], texts.device)
         vectors, texts = vectors[order], texts[order]
-        places = (self.added + torch.arange(len(texts), device=texts.device)) % size
-        self.vectors[places] = vectors.to(self.vectors.dtype)
-        self.texts[places] = texts
+        indices = (self.added + torch.arange(len(texts), device=texts.device)) % size
+        self.vectors[indices] = vectors.to(self.vectors.dtype)
+        self.texts[indices] = texts
         self.added += len(texts)
         self.batches += 1
         self._counted = added + len(texts), batches + 1

@@ -214,8 +214,8 @@ def _prepare(
         **_count_false_negatives(batch, items, excluded, meanings),
     }
     base = torch.from_numpy(store.take(rows)).to(like.device, like.dtype)
-    places = [torch.from_numpy(numbers).to(like.device) for numbers in (flat, one_way, other_way)]
-    return _StackedPairs(base, places[0], places[1], places[2], counts)
+    indices = [torch.from_numpy(numbers).to(like.device) for numbers in (flat, one_way, other_way)]
+    return _StackedPairs(base, indices[0], indices[1], indices[2], counts)
 
 
 def _count_false_negatives(
@@ -383,8 +383,8 @@ class _Stack:
 
 def _save(folder: Path, step: int, members: Sequence[Member], stacks: Sequence[_Stack]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    place = {id(member): number for number, member in enumerate(members)}
-    tensors = {f"{place[id(member)]}.{name}": tensor for stack in stacks for member, name, tensor in stack.tensors()}
+    index_of = {id(member): number for number, member in enumerate(members)}
+    tensors = {f"{index_of[id(member)]}.{name}": tensor for stack in stacks for member, name, tensor in stack.tensors()}
     save_file(on_cpu(tensors), folder / TENSORS)
     content = [{"progress": dataclasses.asdict(m.progress), "diverged": m.diverged} for m in members]
     (folder / NUMBERS).write_text(json.dumps({"step": step, "members": content}))
@@ -392,12 +392,12 @@ def _save(folder: Path, step: int, members: Sequence[Member], stacks: Sequence[_
 
 def _load(folder: Path, members: Sequence[Member], stacks: Sequence[_Stack]) -> int:
     """Load a saved state, and return its step. Raises `UserError` for an invalid state or one of other members."""
-    place = {id(member): number for number, member in enumerate(members)}
+    index_of = {id(member): number for number, member in enumerate(members)}
     with readable(folder):
         tensors = load_file(folder / TENSORS)
         for stack in stacks:
             for member, name, tensor in stack.tensors():
-                tensor.copy_(tensors[f"{place[id(member)]}.{name}"])
+                tensor.copy_(tensors[f"{index_of[id(member)]}.{name}"])
         saved = read_fields(_Saved, parse_json((folder / NUMBERS).read_bytes()))
         for member, own in zip(members, saved.members, strict=True):
             member.progress, member.diverged = own.progress, own.diverged

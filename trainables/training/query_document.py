@@ -29,17 +29,17 @@ def tokenize(batch: Batch, encoder: TrainableEncoder | TokenMemory) -> tuple[Bat
     documents = np.unique(batch.hypothesis)
     documents = documents[[prompts[i].differ for i in documents]]
     both = np.intersect1d(documents, batch.premise)
-    place = np.arange(len(prompts))  # the item of each sentence as a document
-    place[both] = len(prompts) + np.arange(len(both))
+    document_item = np.arange(len(prompts))  # the item of each sentence as a document
+    document_item[both] = len(prompts) + np.arange(len(both))
     sentences = [*batch.sentences, *(batch.sentences[i] for i in both)]
     before = [prompt.query for prompt in prompts] + [""] * len(both)
     for i in documents.tolist():
-        before[place[i]] = prompts[i].document
+        before[document_item[i]] = prompts[i].document
     tokens: dict[int, list[int]] = {}
     prompted: Any = encoder  # an encoder with `prompts` takes any prompt
     for prompt in dict.fromkeys(before):
-        places = [i for i, of_sentence in enumerate(before) if of_sentence == prompt]
-        rows = prompted.tokenize([sentences[i] for i in places], prompt)
-        tokens.update(zip(places, rows, strict=True))
-    batch = dataclasses.replace(batch, sentences=sentences, hypothesis=place[batch.hypothesis], prompts=None)
+        indices = [i for i, of_sentence in enumerate(before) if of_sentence == prompt]
+        rows = prompted.tokenize([sentences[i] for i in indices], prompt)
+        tokens.update(zip(indices, rows, strict=True))
+    batch = dataclasses.replace(batch, sentences=sentences, hypothesis=document_item[batch.hypothesis], prompts=None)
     return batch, [tokens[i] for i in range(len(sentences))]

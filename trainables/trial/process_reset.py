@@ -170,16 +170,16 @@ def _precision() -> tuple[_Setting, ...]:
         old = _Setting(torch.get_float32_matmul_precision, torch.set_float32_matmul_precision)
         return old, _flag(backends.cudnn, "allow_tf32")
     cudnn, mkldnn, matmul = backends.cudnn, backends.mkldnn, backends.cuda.matmul
-    places = (backends, matmul, cudnn, cudnn.conv, cudnn.rnn, mkldnn, mkldnn.matmul, mkldnn.conv, mkldnn.rnn)
+    owners = (backends, matmul, cudnn, cudnn.conv, cudnn.rnn, mkldnn, mkldnn.matmul, mkldnn.conv, mkldnn.rnn)
 
     def write(precisions: tuple[str, ...]) -> None:
-        before = {id(place): precision for place, precision in zip(places, precisions, strict=True)}
+        before = {id(owner): precision for owner, precision in zip(owners, precisions, strict=True)}
         torch.set_float32_matmul_precision("high" if before[id(matmul)] == "tf32" else "highest")
         cudnn.allow_tf32 = before[id(cudnn.conv)] == "tf32"
-        for place, precision in zip(places, precisions, strict=True):
-            place.fp32_precision = precision
+        for owner, precision in zip(owners, precisions, strict=True):
+            owner.fp32_precision = precision
 
-    return (_Setting(lambda: tuple(place.fp32_precision for place in places), write),)
+    return (_Setting(lambda: tuple(owner.fp32_precision for owner in owners), write),)
 
 
 SETTINGS = (

@@ -165,7 +165,7 @@ class MixLayout(MixShape, NLISource, Layout):
             )
         shared = {name: getattr(self, name) for name in keys_of(type(self))}
         kinds = [_layouts()[name] for name in each("mix_layouts", self.mix_layouts)]
-        places = each("nli", named)
+        named_sources = each("nli", named)
         weights = each("mix_weights", self.mix_weights) if self.mix == "weights" else ["1"] * count
         queries, documents = (
             each(name, [None] if prompts is None else prompts.split("|"))
@@ -174,14 +174,14 @@ class MixLayout(MixShape, NLISource, Layout):
         )
         return tuple(
             Corpus(
-                kind(**{**{name: shared[name] for name in keys_of(kind) if name in shared}, "nli": place}),
-                place,
+                kind(**{**{name: shared[name] for name in keys_of(kind) if name in shared}, "nli": source}),
+                source,
                 number * SEED_STEP,
                 float(weight),
                 None if query is document is None else (query, document),
             )
-            for number, (kind, place, weight, query, document) in enumerate(
-                zip(kinds, places, weights, queries, documents, strict=True)
+            for number, (kind, source, weight, query, document) in enumerate(
+                zip(kinds, named_sources, weights, queries, documents, strict=True)
             )
             if float(weight)
         )
@@ -244,14 +244,14 @@ class MixLayout(MixShape, NLISource, Layout):
         if request.batch_size < len(first):
             raise UserError(f"{setting} has no place for each of the {len(first)} corpora; take a larger batch")
         units = self._units(request)
-        places = apportion(request.batch_size, self._weights(units))
-        for corpus, count, place in zip(self.corpora, units, places, strict=True):
-            if place > count:
+        sizes = apportion(request.batch_size, self._weights(units))
+        for corpus, count, size in zip(self.corpora, units, sizes, strict=True):
+            if size > count:
                 raise UserError(
-                    f"{setting} is more than corpus.layout=mix has: {place} of a batch are of corpus.nli="
+                    f"{setting} is more than corpus.layout=mix has: {size} of a batch are of corpus.nli="
                     f"{corpus.source!r}, which has {count}; take a smaller batch, or less of it by corpus.mix_weights"
                 )
-        return [replace(corpus_request, batch_size=place) for corpus_request, place in zip(first, places, strict=True)]
+        return [replace(corpus_request, batch_size=size) for corpus_request, size in zip(first, sizes, strict=True)]
 
     def _units(self, request: SamplerRequest) -> list[int]:
         plain = replace(request, batch_size=1, seed=0, encoder=None, embed=None)
@@ -298,10 +298,10 @@ class OneCorpusABatch:
         self.steps_per_epoch = sum(counts)
 
     def batch(self, step: int) -> Batch:
-        epoch, place = divmod(step, self.steps_per_epoch)
+        epoch, index = divmod(step, self.steps_per_epoch)
         order = self._order(epoch)
-        chosen = int(order[place])
-        before = int((order[:place] == chosen).sum())
+        chosen = int(order[index])
+        before = int((order[:index] == chosen).sum())
         batch = self.samplers[chosen].batch(epoch * self.counts[chosen] + before)
         prompts = self.prompts[chosen]
         return replace(batch, prompts=prompts and [prompts] * len(batch.sentences))
@@ -332,7 +332,7 @@ def join_batches(batches: Sequence[Batch], prompts: Sequence[Prompts | None]) ->
     """Join batches into one. Several views of a text within one batch stay separate items."""
     sentences, before = list[str](), list[Prompts]()
     item_of = dict[tuple[str, Prompts], int]()
-    place = list[np.ndarray]()  # new index of each batch's items
+    new_indices = list[np.ndarray]()  # new index of each batch's items
     for batch, prompt in zip(batches, prompts, strict=True):
         prefix, mine, new = prompt or (None, None), set[str](), dict[tuple[str, Prompts], int]()
         items = []
@@ -346,12 +346,12 @@ def join_batches(batches: Sequence[Batch], prompts: Sequence[Prompts | None]) ->
             mine.add(text)
             items.append(item)
         item_of = {**new, **item_of}
-        place.append(np.array(items, dtype=np.int64))
+        new_indices.append(np.array(items, dtype=np.int64))
     scores = [batch.score for batch in batches if batch.score is not None]
     return Batch(
         sentences=sentences,
-        premise=np.concatenate([items[batch.premise] for items, batch in zip(place, batches, strict=True)]),
-        hypothesis=np.concatenate([items[batch.hypothesis] for items, batch in zip(place, batches, strict=True)]),
+        premise=np.concatenate([items[batch.premise] for items, batch in zip(new_indices, batches, strict=True)]),
+        hypothesis=np.concatenate([items[batch.hypothesis] for items, batch in zip(new_indices, batches, strict=True)]),
         label=np.concatenate([batch.label for batch in batches]),
         group=np.concatenate([batch.group + number * _GROUP_STEP for number, batch in enumerate(batches)]),
         score=np.concatenate(scores) if len(scores) == len(batches) else None,

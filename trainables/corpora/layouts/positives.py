@@ -51,8 +51,8 @@ class TitledText:
         """Return the whole text in pieces of about equal length, at most `MAX_PIECE_WORDS` words."""
         words = " ".join(text for _, text in self.sections).split()
         count = -(-len(words) // MAX_PIECE_WORDS)
-        places = [len(words) * number // count for number in range(count + 1)]
-        return [" ".join(words[start:stop]) for start, stop in pairwise(places)]
+        bounds = [len(words) * number // count for number in range(count + 1)]
+        return [" ".join(words[start:stop]) for start, stop in pairwise(bounds)]
 
 
 @dataclass(frozen=True)
@@ -124,8 +124,8 @@ def _spans(
         (first, drawn.anchor_start, drawn.anchor_length),
         (second, drawn.positive_start, drawn.positive_length),
     ):
-        for place, start, count in zip(long.tolist(), starts.ravel().tolist(), counts.ravel().tolist(), strict=True):
-            side[place] = " ".join(words[place][start : start + count])
+        for index, start, count in zip(long.tolist(), starts.ravel().tolist(), counts.ravel().tolist(), strict=True):
+            side[index] = " ".join(words[index][start : start + count])
     return first, second
 
 

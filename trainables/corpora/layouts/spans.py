@@ -13,7 +13,7 @@ What the paper states, with l_min and l_max the shortest and longest span and n 
 
 What the paper leaves open, and what is done here:
 
-    apart       from the end of one anchor to the start of the next, all such places equally likely; a document of
+    apart       from the end of one anchor to the start of the next, all such positions equally likely; a document of
                 2 A l_max tokens always has room
     the edge    cuts the range of a positive's starts, not the positive
     adjacent    directly before or after the anchor, at random if both fit; l_max is lowered to the longer side
@@ -217,8 +217,8 @@ class SpanSampler:
         Each positive has one row: the anchor is the premise, the positive the hypothesis, the label entailment, and the
         group the anchor's number.
         """
-        epoch, place = divmod(step, self.steps_per_epoch)
-        chosen = self._epoch_order(epoch)[place * self.batch_size : (place + 1) * self.batch_size]
+        epoch, index = divmod(step, self.steps_per_epoch)
+        chosen = self._epoch_order(epoch)[index * self.batch_size : (index + 1) * self.batch_size]
         documents = self.documents
         drawn = sample_spans(documents.lengths[chosen], documents.numbers[chosen], self.spans, self.seed, epoch)
         anchors, positives = drawn.anchor_start.size, drawn.positive_start.size
@@ -258,8 +258,8 @@ def sample_spans(lengths: np.ndarray, numbers: np.ndarray, spans: SpanOptions, s
     of_positive = of_positive.reshape(*uniform.shape[:2], spans.positives, _UNIFORMS + 1)
 
     length = _stretch(_beta(of_anchor[..., :_UNIFORMS], *ANCHOR_BETA), low, high)
-    place = _places_in_blocks if spans.places == "blocks" else _places
-    start = place(n, length, of_anchor[..., _UNIFORMS], of_anchor[..., _UNIFORMS + 1], high)
+    draw_starts = _starts_in_blocks if spans.places == "blocks" else _starts_apart
+    start = draw_starts(n, length, of_anchor[..., _UNIFORMS], of_anchor[..., _UNIFORMS + 1], high)
 
     p, where = _beta(of_positive[..., :_UNIFORMS], *POSITIVE_BETA), of_positive[..., _UNIFORMS]
     s, e = start[..., None], (start + length)[..., None]  # (documents, anchors, 1)
@@ -305,7 +305,9 @@ def _pick(uniform: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarra
     return first + np.floor(uniform * (last - first + 1)).astype(np.int64)
 
 
-def _places(n: np.ndarray, length: np.ndarray, where: np.ndarray, rank: np.ndarray, gap: np.ndarray) -> np.ndarray:
+def _starts_apart(
+    n: np.ndarray, length: np.ndarray, where: np.ndarray, rank: np.ndarray, gap: np.ndarray
+) -> np.ndarray:
     """Return (documents, anchors): anchor starts. All starts with `gap` tokens between anchors are equally likely.
 
     Without anchors and gaps, `slack` tokens remain; to distribute them is a choice of A out of slack + A. `rank` orders
@@ -314,7 +316,7 @@ def _places(n: np.ndarray, length: np.ndarray, where: np.ndarray, rank: np.ndarr
     anchors = length.shape[1]
     slack = n - length.sum(axis=1, keepdims=True) - (anchors - 1) * gap  # (documents, 1), at least gap
     chosen = np.empty_like(length)
-    for i in range(anchors):  # without replacement: the k-th place that is still free
+    for i in range(anchors):  # without replacement: the k-th position that is still free
         k = np.floor(where[:, i] * (slack[:, 0] + anchors - i)).astype(np.int64)
         for earlier in np.sort(chosen[:, :i], axis=1).T:
             k += earlier <= k
@@ -328,7 +330,7 @@ def _places(n: np.ndarray, length: np.ndarray, where: np.ndarray, rank: np.ndarr
     return placed
 
 
-def _places_in_blocks(
+def _starts_in_blocks(
     n: np.ndarray, length: np.ndarray, where: np.ndarray, rank: np.ndarray, size: np.ndarray
 ) -> np.ndarray:
     """Return (documents, anchors): anchor starts in blocks of `size` tokens, as in the released code.

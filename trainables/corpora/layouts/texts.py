@@ -124,15 +124,15 @@ class TextLayout(GroupLayout):
                 f"{choices(name for name in SOURCES if name != self.positives_from)}"
             )
         order = np.argsort(number_texts(first for first, _, _ in made), kind="stable")
-        made = [made[place] for place in order.tolist()]  # equal anchors become neighbours
+        made = [made[index] for index in order.tolist()]  # equal anchors become neighbours
         first, second, owner = zip(*made, strict=True)
         pairs = NLIPairs.entailed(first, second, self.nli)
         return TextCorpus(documents, pairs, np.array(owner), census(pairs))
 
     def _documents(self) -> Iterator[TitledText]:
         count = 0
-        places = [scenes.ensure() / "docs" / "docs.jsonl"] if self.nli == SCENES else find_tables(self.nli)
-        for table in map(open_table, places):
+        locations = [scenes.ensure() / "docs" / "docs.jsonl"] if self.nli == SCENES else find_tables(self.nli)
+        for table in map(open_table, locations):
             if not table.columns:
                 continue
             named = role_columns(table.columns, table.first, self.columns, {"sentence": ("sentence",)})

@@ -22,6 +22,7 @@ from trainables.tabular import (
     PEEKED_ROWS,
     SEVERAL_COLUMNS,
     RoleColumns,
+    alternatives_of,
     are_ambiguous,
     as_label,
     as_number,
@@ -32,7 +33,6 @@ from trainables.tabular import (
     is_index,
     near_role,
     no_number,
-    rivals_of,
     roles_of,
 )
 
@@ -59,12 +59,12 @@ class Reading:
     """Warnings about columns that may have been read wrongly."""
     unused: tuple[str, ...] = ()
     """Columns that are not read, except columns that number the rows."""
-    rivals: tuple[str, ...] = ()
+    alternatives: tuple[str, ...] = ()
     """Unused columns with known names that rows may fill instead of `columns`; empty with `--columns`."""
 
     def records(self) -> Iterator[tuple[str, Record]]:
-        """Yield place and record of each row, with the columns that are read."""
-        return self.table.read([*dict.fromkeys(chain(*self.columns.values(), self.rivals))])
+        """Yield location and record of each row, with the columns that are read."""
+        return self.table.read([*dict.fromkeys(chain(*self.columns.values(), self.alternatives))])
 
 
 def named_roles(names: str | None) -> dict[str, tuple[str, ...]] | None:
@@ -126,8 +126,8 @@ def interpret(table: OpenTable, named: RoleColumns | None, labels: str | None) -
     _check_lists(table.name, names, rows)
     if content == "nli" and labels is None and is_duplicate(columns["label"][0]):
         labels = _DUPLICATES
-    rivals = () if named else rivals_of(columns, others, rows)
-    return Reading(table, content, columns, labels, tuple(doubts), others, rivals)
+    alternatives = () if named else alternatives_of(columns, others, rows)
+    return Reading(table, content, columns, labels, tuple(doubts), others, alternatives)
 
 
 def _check_there(table: OpenTable, named: RoleColumns) -> None:

@@ -101,25 +101,25 @@ class HashedTexts:
                 f"{where} holds {rows} rows, too few to put some aside to judge models by, which takes {MIN_ROWS}; "
                 "give more rows, or --dev and --test"
             )
-        places = _Places.of(self._texts, self._sides, self._ends)
+        positions = _TextPositions.of(self._texts, self._sides, self._ends)
         if self._label:
             label = np.array(self._label)
-            code = _split_labelled(places.rows(POSITIVE), label, parts, where)
-            new = places.train_on_near(code, POSITIVE, texts)
+            code = _split_labelled(positions.rows(POSITIVE), label, parts, where)
+            new = positions.train_on_near(code, POSITIVE, texts)
             several_labels = all(len(np.unique(label[new == part])) > 1 for part in parts)
             return RowParts(new if several_labels and _keeps_half(new, code, parts) else code)
         target, side = min(MAX_HELD_OUT, round(HELD_OUT_SHARE * rows)), POSITIVE
-        code = _split(places.rows(side), parts, target)
-        made = places.assign_texts(code, side)
+        code = _split(positions.rows(side), parts, target)
+        made = positions.assign_texts(code, side)
         if may_share and (
-            made.count(LEFT_OUT) > MAX_LEFT_OUT_SHARE * rows or places.has_common_positives(target // PIECES)
+            made.count(LEFT_OUT) > MAX_LEFT_OUT_SHARE * rows or positions.has_common_positives(target // PIECES)
         ):
-            of_anchors = _split(places.rows(ANCHOR), parts, target)
-            by_anchor = places.assign_texts(of_anchors, ANCHOR)
+            of_anchors = _split(positions.rows(ANCHOR), parts, target)
+            by_anchor = positions.assign_texts(of_anchors, ANCHOR)
             if 2 * by_anchor.smallest(parts) >= made.smallest(parts):
                 code, made, side = of_anchors, by_anchor, ANCHOR
         least = min(target, MIN_ROWS) // 2
-        without_near = places.assign_texts(places.train_on_near(code, side, texts), side)
+        without_near = positions.assign_texts(positions.train_on_near(code, side, texts), side)
         if without_near.smallest(parts) >= least and _keeps_half(without_near.code, made.code, parts):
             made = without_near
         trained_on, left_out = made.count(TRAIN), made.count(LEFT_OUT)
@@ -133,17 +133,17 @@ class HashedTexts:
 
 
 @dataclass(frozen=True)
-class _Places:
-    """The texts of all rows, as parallel arrays with one entry (place) for each text of each row."""
+class _TextPositions:
+    """The texts of all rows, as parallel arrays with one entry (position) for each text of each row."""
 
-    row: np.ndarray  # (places,) int64
-    text: np.ndarray  # (places,) int64, the number of the text
-    side: np.ndarray  # (places,) int8: ANCHOR, POSITIVE or NEGATIVE
-    starts: np.ndarray  # (rows + 1,) int64, first place of each row
+    row: np.ndarray  # (positions,) int64
+    text: np.ndarray  # (positions,) int64, the number of the text
+    side: np.ndarray  # (positions,) int8: ANCHOR, POSITIVE or NEGATIVE
+    starts: np.ndarray  # (rows + 1,) int64, first position of each row
     order: np.ndarray  # (texts,) uint64, a hash of the text, to order by
 
     @classmethod
-    def of(cls, texts: array[int], sides: array[int], ends: array[int]) -> _Places:
+    def of(cls, texts: array[int], sides: array[int], ends: array[int]) -> _TextPositions:
         digests, text = np.unique(np.frombuffer(texts, np.uint64), return_inverse=True)
         starts = np.frombuffer(ends, np.int64)
         row = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
@@ -189,9 +189,9 @@ class _Places:
             code[moved] = TRAIN
         return code
 
-    def _distinct(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return row and text of some places, each pair once."""
-        row, text = np.divmod(np.unique(self.row[places] * len(self.order) + self.text[places]), len(self.order))
+    def _distinct(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return row and text of some positions, each pair once."""
+        row, text = np.divmod(np.unique(self.row[positions] * len(self.order) + self.text[positions]), len(self.order))
         return row, text
 
     def assign_texts(self, code: np.ndarray, last_side: int) -> RowParts:
@@ -211,12 +211,14 @@ class _Places:
         tied, positive = self.side <= last_side, self.side == POSITIVE
         wrong = ~np.isin(self.text, self.text[(part != LEFT_OUT) & (self.side <= POSITIVE)])
         owner = np.full(len(self.order), nobody, np.int8)
-        for places in (wrong, tied):
+        for positions in (wrong, tied):
             for each in order:
-                owner[self.text[places & (part == each)]] = each
+                owner[self.text[positions & (part == each)]] = each
         text_part = owner[self.text]
         stays = tied | (text_part == nobody) | (text_part == part)
-        before, now = (np.bincount(self.row[places], minlength=len(code)) for places in (positive, positive & stays))
+        before, now = (
+            np.bincount(self.row[positions], minlength=len(code)) for positions in (positive, positive & stays)
+        )
         code[(before > 0) & (now == 0)] = LEFT_OUT
         part = code[self.row]
         held_out = np.isin(part, (DEV, TEST))
@@ -235,10 +237,10 @@ class _Places:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Rows and their texts, as parallel arrays with one entry (place) for each different text of each row."""
+    """Rows and their texts, as parallel arrays with one entry (position) for each different text of each row."""
 
-    row: np.ndarray  # (places,) int64
-    text: np.ndarray  # (places,) int64, a text of that row, each once
+    row: np.ndarray  # (positions,) int64
+    text: np.ndarray  # (positions,) int64, a text of that row, each once
     anchor: np.ndarray  # (rows,) int64, the anchor's text
     order: np.ndarray  # (texts,) uint64, a hash of the text, to order by
 
@@ -301,13 +303,13 @@ def _split_labelled(rows: _Rows, label: np.ndarray, parts: Sequence[int], where:
     more = np.where(enough, np.maximum(np.round(counts * HELD_OUT_SHARE) - MIN_LABEL_TEXTS, 0), 0)
     room = MAX_HELD_OUT - MIN_LABEL_TEXTS * enough.sum()
     each = np.where(enough, MIN_LABEL_TEXTS + np.floor(more * min(1.0, room / max(1, more.sum()))), 0).astype(np.int64)
-    place = (
+    index = (
         np.arange(len(texts)) - (np.cumsum(counts) - counts)[text_label[texts]]
     )  # index among the texts of its label
     part = np.full(len(text_label), TRAIN, np.int8)
     for number, code in enumerate(parts):
         size = each[text_label[texts]]
-        part[texts[(place >= number * size) & (place < (number + 1) * size)]] = code
+        part[texts[(index >= number * size) & (index < (number + 1) * size)]] = code
     return part[rows.anchor]
 
 

@@ -52,13 +52,13 @@ class TrainingFiles:
         return (row for _, row in self.located(left_out))
 
     def located(self, left_out: Counter[str]) -> Iterator[tuple[str, Normal]]:
-        """Yield (place, row) for each row that `rows` yields. A place is the file and the first line of the row."""
+        """Yield (where, row) for each row that `rows` yields; `where` is the file and the first line of the row."""
         labels = {names: Labels(names) for names in (each.labels for each in self.readings)}
         records = ((each, where, record) for each in self.readings for where, record in each.records())
         for each, where, record in islice(records, self.most_rows):
             row = read_row(self.content, record, each.columns, where, labels[each.labels])
             if isinstance(row, str):
-                check_one_vocabulary(row, record, each.columns, each.rivals, where)
+                check_one_vocabulary(row, record, each.columns, each.alternatives, where)
                 left_out[f"with no {row}"] += 1
             else:
                 yield where, row
@@ -97,13 +97,13 @@ def training_files(
     and `most_rows` are `--columns`, `--labels` and `--max-rows`. `UserError` if the content is unclear or there are no
     rows."""
     named, most_rows = named_roles(columns), most_rows or MOST_ROWS
-    places = [place for source in sources for place in _places(source)]
-    for number, place in enumerate(places):
-        other = next((other for other in places[:number] if _same(place, other)), None)
+    locations = [location for source in sources for location in _locations(source)]
+    for number, location in enumerate(locations):
+        other = next((other for other in locations[:number] if _same(location, other)), None)
         if other is not None:
-            problem = "is given twice" if place == other else f"has the same content as {other}"
-            raise UserError(f"--train: {place} {problem}, and its rows would count twice; leave one of them out")
-    readings = [_reading(place, named, labels, most_rows) for place in places]
+            problem = "is given twice" if location == other else f"has the same content as {other}"
+            raise UserError(f"--train: {location} {problem}, and its rows would count twice; leave one of them out")
+    readings = [_reading(location, named, labels, most_rows) for location in locations]
     by_content = {each.content: each for each in readings}
     content = readings[0].content
     if by_content.keys() <= {"pairs", "triplets"}:
@@ -119,31 +119,31 @@ def training_files(
     return TrainingFiles(content, tuple(readings), most_rows)
 
 
-def _places(source: str) -> list[Path | str]:
+def _locations(source: str) -> list[Path | str]:
     path = expanded(source)
     return [path] if _without_columns(path) else find_tables(source)
 
 
-def _same(place: Path | str, other: Path | str) -> bool:
-    """Whether two places are equal, or files with equal bytes."""
-    files = isinstance(place, Path) and isinstance(other, Path) and place.is_file() and other.is_file()
-    return place == other or (files and filecmp.cmp(place, other, shallow=False))
+def _same(location: Path | str, other: Path | str) -> bool:
+    """Whether two locations are equal, or files with equal bytes."""
+    files = isinstance(location, Path) and isinstance(other, Path) and location.is_file() and other.is_file()
+    return location == other or (files and filecmp.cmp(location, other, shallow=False))
 
 
-def _without_columns(place: Path) -> bool:
-    """Whether a place is a text file that is no table, or a folder with text files and no tables."""
-    if not place.is_dir():
-        return place.is_file() and is_text_file(place) and not is_table(place)
-    return not has_tables(place) and bool(text_files(place))
+def _without_columns(location: Path) -> bool:
+    """Whether a location is a text file that is no table, or a folder with text files and no tables."""
+    if not location.is_dir():
+        return location.is_file() and is_text_file(location) and not is_table(location)
+    return not has_tables(location) and bool(text_files(location))
 
 
-def _reading(place: Path | str, named: RoleColumns | None, labels: str | None, most_rows: int) -> Reading:
-    if isinstance(place, Path) and _without_columns(place):
+def _reading(location: Path | str, named: RoleColumns | None, labels: str | None, most_rows: int) -> Reading:
+    if isinstance(location, Path) and _without_columns(location):
         if named:
-            raise UserError(f"{place} is read as texts alone and has no columns; leave --columns out")
+            raise UserError(f"{location} is read as texts alone and has no columns; leave --columns out")
         columns = {"sentence": ("text",), "title": ("title",), "heading": ("heading",)}
-        return Reading(open_texts(place), "texts", columns)
-    table = open_table(place, most_rows)
+        return Reading(open_texts(location), "texts", columns)
+    table = open_table(location, most_rows)
     if not table.columns:
         raise UserError(f"{table.name} holds no rows")
     return interpret(table, named, labels)

@@ -145,9 +145,9 @@ class TextClasses(MeanOverItems):
 def _of_length_one(given: Embedded, *names: str) -> Embedded:
     """Return the task with embeddings of length 1, only of the texts of these splits: other tasks may have many."""
     texts = [text for name in names for item in given.data.splits[name].items() for text in item]
-    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    indices = {text: index for index, text in enumerate(dict.fromkeys(texts))}
     return replace(
         given,
-        embeddings=torch.nn.functional.normalize(given.embeddings[given.lookup([*places])], dim=1),
-        lookup=lambda some: torch.tensor([places[text] for text in some], dtype=torch.long),
+        embeddings=torch.nn.functional.normalize(given.embeddings[given.lookup([*indices])], dim=1),
+        lookup=lambda some: torch.tensor([indices[text] for text in some], dtype=torch.long),
     )

@@ -58,11 +58,11 @@ class Reranking(MeanOverItems):
         judged = split.documents.judged
         texts, queries = given.documents(split.documents.texts), given.lookup(split.left)
         sizes = [len(grades) for grades in judged]
-        places = [place for grades in judged for place in grades]
-        near = cosine(given.embeddings, queries.repeat_interleave(given.lookup([]).new_tensor(sizes)), texts[places])
+        indices = [index for grades in judged for index in grades]
+        near = cosine(given.embeddings, queries.repeat_interleave(given.lookup([]).new_tensor(sizes)), texts[indices])
         cuts = np.cumsum(sizes)[:-1]
         ranked = [
-            [place for _, _, place in sorted(zip(-cosines, grades.values(), grades, strict=True))]
+            [index for _, _, index in sorted(zip(-cosines, grades.values(), grades, strict=True))]
             for cosines, grades in zip(np.split(near, cuts), judged, strict=True)
         ]
         return ranking_answers(self.measures, ranked, split, part)

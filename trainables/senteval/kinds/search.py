@@ -61,18 +61,18 @@ class Search(MeanOverItems):
         assert documents is not None
         random = np.random.default_rng(DRAW_SEED)
         queries = np.sort(random.permutation(len(split))[:PROBED_QUERIES])
-        needed = {place for query in queries for place in documents.judged[query] if place >= 0}
-        others = (place for place in random.permutation(len(documents.texts)).tolist() if place not in needed)
+        needed = {index for query in queries for index in documents.judged[query] if index >= 0}
+        others = (index for index in random.permutation(len(documents.texts)).tolist() if index not in needed)
         room = range(max(0, PROBED_DOCUMENTS - len(needed)))
-        kept = sorted(needed.union(place for place, _ in zip(others, room, strict=False)))
-        places = {place: number for number, place in enumerate(kept)}
+        kept = sorted(needed.union(index for index, _ in zip(others, room, strict=False)))
+        new_indices = {index: number for number, index in enumerate(kept)}
         fewer = JudgedDocuments(
-            [documents.texts[place] for place in kept],
+            [documents.texts[index] for index in kept],
             [
-                {places.get(place, place): grade for place, grade in documents.judged[query].items()}
+                {new_indices.get(index, index): grade for index, grade in documents.judged[query].items()}
                 for query in queries
             ],
-            np.array([places.get(int(documents.own[query]), -1) for query in queries]),
+            np.array([new_indices.get(int(documents.own[query]), -1) for query in queries]),
         )
         return Split([split.left[query] for query in queries], None, fewer.relevant, documents=fewer)
 
@@ -81,7 +81,7 @@ def ranking_answers(names: tuple[str, ...], rankings: list[list[int]], split: Sp
     """Return the answers to queries, from the documents that each query found, best first."""
     assert split.documents is not None
     each = [
-        measures([place for place in ranked if place >= 0], judged)
+        measures([index for index in ranked if index >= 0], judged)
         for ranked, judged in zip(rankings, split.documents.judged, strict=True)
     ]
     first, *others = (np.array([values[name] for values in each]) for name in names)

@@ -101,10 +101,10 @@ def _in_a_search(given: Embedded, split: Split) -> np.ndarray:  # (items,)
     relevant: dict[str, dict[int, int]] = {}
     for anchor, judged in zip(split.left, split.documents.judged, strict=True):
         grades = relevant.setdefault(anchor, {})
-        grades |= {place: max(grade, grades.get(place, 0)) for place, grade in judged.items()}
+        grades |= {index: max(grade, grades.get(index, 0)) for index, grade in judged.items()}
     nobody = anchors.new_full((len(anchors),), -1)
     ranked = nearest(given.embeddings, anchors, texts, nobody, SEARCH_DEPTH).tolist()
-    each = (measures(places, relevant[anchor]) for anchor, places in zip(split.left, ranked, strict=True))
+    each = (measures(ranking, relevant[anchor]) for anchor, ranking in zip(split.left, ranked, strict=True))
     return np.array([values[NDCG] for values in each])
 
 
