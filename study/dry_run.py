@@ -104,7 +104,7 @@ def _not_run(plan: Plan) -> list[str]:
 
 
 def in_short(plan: Plan, cluster: Cluster) -> str:
-    """Return the last lines of `--dry-run` for own data: budget, cost of a training, stages, and place of results."""
+    """Return the last lines of `--dry-run` for own data: budget, training cost, stages, and location of results."""
     spent = [f"{number:g} {LIMITS[name].meaning}" for name, number in plan.limits.items()]
     seconds, source = _estimate(plan, cluster)
     parts = ", on a part of the data first" if plan.design.allows_parts else ""

@@ -113,9 +113,9 @@ def _alone(
 def _of_results(request: Request) -> Subject:
     """Return the space of the recipe that a study's answer recommends, with that study's scale and evaluation."""
     assert request.recipe is not None
-    place = open_location(request.recipe, Path())
-    place.pull()
-    folder, where = place.folder, place.shown
+    location = open_location(request.recipe, Path())
+    location.pull()
+    folder, where = location.folder, location.shown
     if not (folder / STUDY).is_file():
         raise UserError(
             f"--recipe {where} is neither a study's results nor a file that ends in {' or '.join(SUFFIXES)}; "

@@ -27,7 +27,7 @@ from study.engine.cluster import lasting
 from study.one_recipe import read_recipe
 from study.own.space import begin, own_space
 from study.rows import chosen_rows, given_models, inputs_of
-from study.search.course import StudyDesign
+from study.search.design import StudyDesign
 from study.search.finals import SearchFinals
 from study.search.ladder import Ladder, can_run
 from study.search.points import grid
@@ -349,7 +349,7 @@ def decide(draft: Draft, gpus: float) -> Plan:
                 f"--set {clash[0]}: the row {row.label!r} of {space.name!r} sets this key itself; leave it out, choose "
                 "rows with --only, or take a space whose rows do not vary it"
             )
-    return Plan(draft, _place(draft, scale), scale, reason, base, evaluation, rows, missing)
+    return Plan(draft, _results_location(draft, scale), scale, reason, base, evaluation, rows, missing)
 
 
 def _scheduler(request: Request) -> SchedulerEntry:
@@ -362,11 +362,11 @@ def _subject(request: Request) -> Subject:
     return named_space(request.space) if request.recipe is None else read_recipe(request)
 
 
-def _place(draft: Draft, scale: Scale) -> ResultsLocation:
-    """Return the place of the results. `UserError` for a URL that cannot be reached."""
+def _results_location(draft: Draft, scale: Scale) -> ResultsLocation:
+    """Return the location of the results. `UserError` for a URL that cannot be reached."""
     results = draft.request.results or draft.subject.results
-    place = open_location(results, Path("results") / f"{draft.space.name}-{scale}")
-    return dataclasses.replace(place, folder=lasting(place.folder))
+    location = open_location(results, Path("results") / f"{draft.space.name}-{scale}")
+    return dataclasses.replace(location, folder=lasting(location.folder))
 
 
 def _check_search(strategy: Search, scheduler: SchedulerEntry, space: Space) -> None:

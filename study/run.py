@@ -64,8 +64,8 @@ def _run(request: Request) -> int:
         from search_spaces.limits import parse_limits
         from study.why.page import write
 
-        place, limits = open_location(request.why, Path()), parse_limits(request.limit)
-        say_lines(write(place, limits.get("minutes")))
+        location, limits = open_location(request.why, Path()), parse_limits(request.limit)
+        say_lines(write(location, limits.get("minutes")))
         return 0
     scored_by = []
     if request.mteb:
@@ -149,12 +149,12 @@ def _run(request: Request) -> int:
     return 1 if failed or unscored else 0
 
 
-def score_by_mteb(place: ResultsLocation, tasks: Sequence[Any]) -> bool:
+def score_by_mteb(location: ResultsLocation, tasks: Sequence[Any]) -> bool:
     """Score the kept models with the package `mteb`; print a warning and return False, not raise, if that fails."""
     from reports.mteb_scores import score
 
     try:
-        score(place, tasks)
+        score(location, tasks)
     except Exception as error:  # tasks and their data may raise anything
         name = "" if isinstance(error, UserError) else f"mteb failed with {type(error).__name__}: "
         print(f"warning: {name}{error}", file=sys.stderr, flush=True)
@@ -162,11 +162,11 @@ def score_by_mteb(place: ResultsLocation, tasks: Sequence[Any]) -> bool:
     return True
 
 
-def report(place: ResultsLocation) -> Answer | None:
-    """Write the report, print its place and its answer, and return the answer; None if no trial is finished."""
+def report(location: ResultsLocation) -> Answer | None:
+    """Write the report, print its location and its answer, and return the answer; None if no trial is finished."""
     from reports.ledger import LEDGER, LOOKS, Ledger
 
-    if not any(record.status == "finished" for record in Ledger(place.folder / LEDGER).read()):
+    if not any(record.status == "finished" for record in Ledger(location.folder / LEDGER).read()):
         return None
     from reports.facts.answer import Answer
     from reports.facts.looks import record_look
@@ -175,29 +175,29 @@ def report(place: ResultsLocation) -> Answer | None:
     from reports.words.answer import lines
     from reports.words.lines import as_text
 
-    place.renew(LOOKS)  # a reader may have looked while the study ran
-    results = write_unrecorded(place.folder, ("md",))
-    record_look(results, place.folder)
-    place.push_changed()
-    print(f"report: {place.address_of(FORMATS['md'].file)}", flush=True)
+    location.renew(LOOKS)  # a reader may have looked while the study ran
+    results = write_unrecorded(location.folder, ("md",))
+    record_look(results, location.folder)
+    location.push_changed()
+    print(f"report: {location.address_of(FORMATS['md'].file)}", flush=True)
     answer = Answer.of(results)
     say_lines(as_text(lines(answer, results.info, str)))  # a command may hold a row's label
     return answer
 
 
-def explain(place: ResultsLocation, left: float) -> None:
+def explain(location: ResultsLocation, left: float) -> None:
     """Print possible reasons for a missing gain, if the limit has enough minutes left. Otherwise, and if that fails,
     print the command that finds them: the study has its answer anyway."""
     from reports.ledger import StudyInfo
     from reports.words.commands import WHY_MINUTES, why_command
     from study.why.page import write
 
-    hint = why_command(StudyInfo.load(place.folder))
+    hint = why_command(StudyInfo.load(location.folder))
     if not LEAST_WHY_MINUTES <= left < math.inf:
         say_lines([f"Why    {hint}"])
         return
     try:
-        say_lines(write(place, min(int(left), WHY_MINUTES)))
+        say_lines(write(location, min(int(left), WHY_MINUTES)))
     except (UserError, OSError, RuntimeError, MemoryError) as error:
         say_lines([f"warning: {error}", f"Why    {hint}"])
 

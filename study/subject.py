@@ -57,8 +57,8 @@ def overrides(request: Request, fixed: Mapping[str, Value], instead: Mapping[str
     names = {key: key.partition(".")[2] for key in DATA_KEYS}
     texts = {key: instead.get(name, getattr(request, name)) for key, name in names.items()}
     values = dict(parse_assignment(f"{key}={text}") for key, text in texts.items() if text is not None)
-    places = {item.name for item in all_keys().values() if item.is_path}
+    path_keys = {item.name for item in all_keys().values() if item.is_path}
     return {
-        key: absolute(value) if key in places and isinstance(value, str) else value
+        key: absolute(value) if key in path_keys and isinstance(value, str) else value
         for key, value in {**values, **fixed}.items()
     }

@@ -393,9 +393,9 @@ def lend_scenes(cache: Path) -> None:
     from trainables.corpora import scenes
     from trainables.files import PROJECT
 
-    place = scenes.ensure()
+    corpus = scenes.ensure()
     (cache / PROJECT).mkdir(parents=True)
-    (cache / PROJECT / place.name).symlink_to(place)
+    (cache / PROJECT / corpus.name).symlink_to(corpus)
 
 
 @pytest.fixture

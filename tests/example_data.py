@@ -53,7 +53,7 @@ def write_search(folder: Path, split: str, premises: Premises, most: int = QUERI
     """A search in BEIR's layout, of the first premises that entail something."""
     queries = dict([(text, labels) for text, labels in premises.items() if labels.get("entailment")][:most])
     texts = dict.fromkeys(text for labels in queries.values() for hypotheses in labels.values() for text in hypotheses)
-    number = {text: f"d{place}" for place, text in enumerate(texts)}
+    number = {text: f"d{index}" for index, text in enumerate(texts)}
     (folder / "qrels").mkdir(parents=True)
     _write_lines(folder / "corpus.jsonl", ({"_id": number[text], "text": text} for text in texts))
     _write_lines(folder / "queries.jsonl", ({"_id": f"q{n}", "text": text} for n, text in enumerate(queries)))
@@ -65,8 +65,8 @@ def write_search(folder: Path, split: str, premises: Premises, most: int = QUERI
 def write_labelled(source: Path, file: Path) -> None:
     """TREC's questions, a draw of so many at most, with the first word of their label, such as `NUM`."""
     lines = source.read_text(encoding="latin-1").splitlines()
-    places = random.Random(0).sample(range(len(lines)), min(QUESTIONS, len(lines)))
-    rows = [lines[place].split(" ", 1) for place in sorted(places)]
+    indices = random.Random(0).sample(range(len(lines)), min(QUESTIONS, len(lines)))
+    rows = [lines[index].split(" ", 1) for index in sorted(indices)]
     write_table(file, LABELLED, [(text, label.partition(":")[0]) for label, text in rows])
 
 

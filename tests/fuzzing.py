@@ -194,8 +194,8 @@ def _on_a_line(change: Callable[[bytes, Random], bytes]) -> Mutation:
 
     def mutate(content: bytes, rng: Random) -> bytes:
         lines = content.split(b"\n")
-        place = rng.randrange(max(1, len(lines) - 1))
-        lines[place] = change(lines[place], rng)
+        index = rng.randrange(max(1, len(lines) - 1))
+        lines[index] = change(lines[index], rng)
         return b"\n".join(lines)
 
     return mutate
@@ -243,17 +243,17 @@ def _odd_number(line: bytes, rng: Random) -> bytes:
     """Something else where a number stands, or else a word."""
     parts = _split_keeping(line, rng)
     numbers = [i for i, part in enumerate(parts) if part.strip().replace(b".", b"").isdigit()]
-    places = numbers or [i for i, part in enumerate(parts) if part.strip()]
-    if places:
-        parts[rng.choice(places)] = rng.choice(_ODD_NUMBERS)
+    indices = numbers or [i for i, part in enumerate(parts) if part.strip()]
+    if indices:
+        parts[rng.choice(indices)] = rng.choice(_ODD_NUMBERS)
     return b"".join(parts)
 
 
 def _fields_swapped(line: bytes, rng: Random) -> bytes:
     parts = _split_keeping(line, rng)
-    places = [i for i, part in enumerate(parts) if part.strip()]
-    if len(places) > 1:
-        first, other = rng.sample(places, 2)
+    indices = [i for i, part in enumerate(parts) if part.strip()]
+    if len(indices) > 1:
+        first, other = rng.sample(indices, 2)
         parts[first], parts[other] = parts[other], parts[first]
     return b"".join(parts)
 
@@ -442,11 +442,11 @@ def in_place(file: Path, read: Callable[[], object], named: Sequence[Path | str]
     """Which of `PLACES`, where the file stands, a reader does not refuse; the file is whole again at the end. A refusal
     names the file or its folder, or what is `named` instead."""
     taken, whole = [], file.read_bytes()
-    for place, put in PLACES.items():
+    for name, put in PLACES.items():
         put(file)
         try:
             outcome = read_or_refuse(read, named or [file, file.parent])
-            taken += [place] if not isinstance(outcome, UserError | None) else []
+            taken += [name] if not isinstance(outcome, UserError | None) else []
         finally:
             if file.is_dir() and not file.is_symlink():
                 file.rmdir()

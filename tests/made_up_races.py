@@ -62,7 +62,7 @@ def false_verdict(random: np.random.Generator, noise: str, agree: float, real: f
     test, other = (noise_of(noise, random, (ROWS, MOST)) for _ in range(2))
     development = agree * test + math.sqrt(1 - agree**2) * other + real * np.arange(ROWS)[:, None]
     entrants = {str(row): Entrant(own[:, None]) for row, own in enumerate(development)}
-    counts = [place.seeds for place in race_of(entrants, [*entrants], "0", 1, MOST).values()]
+    counts = [course.seeds for course in race_of(entrants, [*entrants], "0", 1, MOST).values()]
     samples = [Sample(own[:count], tuple(range(count))) for own, count in zip(test, counts, strict=True)]
     chances, common = [], common_spread(samples)
     for sample in samples[1:]:

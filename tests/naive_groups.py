@@ -169,14 +169,14 @@ def supcon(batch: EmbeddedBatch, config: Any) -> Tensor:
     losses = []
     if config.contrast == "all":
         members = [(group, item) for group in terms.groups for item in (group.anchor, *group.positives)]
-        for place, (group, item) in enumerate(members):
+        for index, (group, item) in enumerate(members):
             x, own, denominator = batch.projected[item], [], terms.zero
-            mates = [member for other, (whose, member) in enumerate(members) if whose is group and other != place]
+            mates = [member for other, (whose, member) in enumerate(members) if whose is group and other != index]
             for other, (whose, member) in enumerate(members):
                 known = config.false_negatives != "keep" and int(batch.text[member]) in group.texts
                 vectors = [terms.vector([mate]) for mate in mates]
                 counts = not known and (not vectors or terms.far(terms.vector([item]), vectors, terms.vector([member])))
-                if other != place and (whose is group or counts):
+                if other != index and (whose is group or counts):
                     term = terms.term(x, batch.projected[member])
                     denominator = denominator + term
                     own += [term] if whose is group else []
@@ -243,10 +243,10 @@ class Distances:
         groups = groups_of(self.batch)
         for group in groups:
             members = [group.anchor, *group.positives]
-            for place, a in enumerate(members):
-                others = members[:place] + members[place + 1 :]
+            for index, a in enumerate(members):
+                others = members[:index] + members[index + 1 :]
                 far = [item for other in groups if other is not group for item in [other.anchor, *other.positives]]
-                if place == 0:
+                if index == 0:
                     far += group.negatives
                 yield a, others, [n for n in far if self.may_be_far(group, n)]
 

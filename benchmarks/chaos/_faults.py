@@ -139,8 +139,8 @@ def _checkpoint(case: Case) -> None:
     state = case.system.checkpoints(case.results)[-1] / "state.bin"
     content = bytearray(state.read_bytes())
     if case.draw.random() < 0.5:
-        place = case.draw.randrange(len(content))
-        content[place] ^= 1 << case.draw.randrange(8)
+        index = case.draw.randrange(len(content))
+        content[index] ^= 1 << case.draw.randrange(8)
         case.done = "a bit of the newest checkpoint is flipped"
     else:
         content = content[: case.draw.randrange(len(content))]
@@ -188,5 +188,5 @@ FAULTS: Sequence[Fault] = (
 
 def fault_of(seed: int) -> Fault:
     """Return the fault of a seed. Every thirteen seeds contain every fault, in random order."""
-    block, place = divmod(seed, len(FAULTS))
-    return random.Random(block).sample(FAULTS, len(FAULTS))[place]
+    block, index = divmod(seed, len(FAULTS))
+    return random.Random(block).sample(FAULTS, len(FAULTS))[index]

@@ -31,9 +31,9 @@ def regrets(order: Sequence[int], table: OwnTable) -> np.ndarray:  # (recipes of
     lost = []
     for number in order:
         if number in table.recipes:
-            place = table.recipes.index(number)
-            if table.chosen_by[place] > best_dev:
-                best_dev, chosen = table.chosen_by[place], table.truth[place]
+            index = table.recipes.index(number)
+            if table.chosen_by[index] > best_dev:
+                best_dev, chosen = table.chosen_by[index], table.truth[index]
         lost.append((table.truth.max() - chosen) / table.scale)
     return np.array(lost)
 

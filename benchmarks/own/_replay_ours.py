@@ -2,7 +2,7 @@
 
 The first recipes are the portfolio of the other sets. The explored seed is one of the recorded seeds. Fresh seeds are
 the remaining ones, then random draws (`Replayed.fresh`). Intervals include the error that some thousand test queries
-would cause. The place of a recipe is its position in the table.
+would cause. The index of a recipe is its position in the table.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from search_spaces.goals import searched
 from study.rows import as_it_came
 from study.search.agenda import Agenda
 from study.search.budget import Budget
-from study.search.course import Explored, StudyDesign
+from study.search.design import Explored, StudyDesign
 from study.search.finals import SearchFinals
 from study.search.samplers import DEFAULT_SAMPLER, SAMPLERS
 from study.testing.agenda import SimulatedClock, drive
@@ -56,10 +56,11 @@ class SearchEnd:
 
     kind: str
     """The kind of answer, as in `Answer`; `nothing` if a study would have no answer."""
-    place: int | None
+    recommended: int | None
     """Position of the recommended recipe in the table; None for the untrained encoder."""
     picked: int | None
-    """Position of the picked finalist in the table, even if no gain is shown; `place` if there are no finalists."""
+    """Position of the picked finalist in the table, even if no gain is shown. Equal to `recommended` without
+    finalists."""
 
 
 class RecordedExplorer:
@@ -78,8 +79,8 @@ class RecordedExplorer:
         return self.proposer.has_more()
 
     def ask(self, share: float) -> Explored | None:
-        trial, place = self.proposer.ask()
-        explored = Explored(self.table.recipes[place], f"recipe {self.table.numbers[place]}")
+        trial, index = self.proposer.ask()
+        explored = Explored(self.table.recipes[index], f"recipe {self.table.numbers[index]}")
         self._trials[explored.recipe.hash] = trial
         self.proposed.append(explored)
         self.explored.append(explored.recipe.hash)
@@ -130,12 +131,12 @@ class Outcomes:
             dev, self.tests[trial.key] = table.as_it_came
             return REST * WHOLE_SECONDS, _record(trial, dev, REST, 0.0)
         part = SHARES.index(float(str(trial.recipe.flat()[SHARE])))
-        place = table.place_of[trial.recipe.override({SHARE: 1.0}).hash]
-        scores = table.explored(place, part, seed)
+        index = table.index_of[trial.recipe.override({SHARE: 1.0}).hash]
+        scores = table.explored(index, part, seed)
         if is_fresh(trial.seed):
             number = trial.seed - FIRST_FRESH_SEED
-            scores = table.fresh(place, number, seed, np.random.default_rng([self.repeat, place, number]))
-        cost = float(table.costs[place, part])
+            scores = table.fresh(index, number, seed, np.random.default_rng([self.repeat, index, number]))
+        cost = float(table.costs[index, part])
         if scores is None:
             return cost * WHOLE_SECONDS, None
         self.tests[trial.key] = scores[1]
@@ -159,8 +160,8 @@ def answered(table: Replayed, agenda: Agenda, records: Sequence[Record], tests: 
     rows = (record for record in records if record.recipe_hash in (base, untrained) and record.seed == 0)
     explored = _by_recipe(rows)
     if base not in explored or agenda.finals is None or not (agenda.finalists is not None or agenda.limited):
-        place = table.base if base in explored else None
-        return SearchEnd("nothing", place, place)
+        recommended = table.base if base in explored else None
+        return SearchEnd("nothing", recommended, recommended)
     ready = {**fresh, base: fresh.get(base) or explored[base], untrained: explored[untrained]}
     samples = {key: _sample(table, records, tests) for key, records in ready.items()}
     borrowed_from = {**samples, base: _sample(table, [*explored[base], *fresh.get(base, ())], tests)}
@@ -176,8 +177,10 @@ def answered(table: Replayed, agenda: Agenda, records: Sequence[Record], tests: 
     picked = () if judged.picked is None else (_finalist(finalists[judged.picked], judged, judged.picked),)
     of_base = dataclasses.replace(_finalist(base), gains={"encoder": Gain.of(over)} if over else {})
     answer = Answer(KINDS[judged.answer], picked=picked, references={"base": of_base})
-    place = table.place_of[answer.to_train.recipe] if answer.to_train else None
-    return SearchEnd(answer.kind, place, place if judged.picked is None else table.place_of[finalists[judged.picked]])
+    recommended = table.index_of[answer.to_train.recipe] if answer.to_train else None
+    return SearchEnd(
+        answer.kind, recommended, recommended if judged.picked is None else table.index_of[finalists[judged.picked]]
+    )
 
 
 def _by_recipe(records: Iterable[Record]) -> dict[str, list[Record]]:
@@ -190,13 +193,13 @@ def _by_recipe(records: Iterable[Record]) -> dict[str, list[Record]]:
 def _sample(table: Replayed, records: Sequence[Record], tests: Mapping[str, float]) -> Sample:
     """Return a sample of test scores, with made-up effects of the test items on the recipe."""
     values = np.array([tests[record.key] for record in records])
-    place = table.place_of.get(records[0].recipe_hash, len(table.recipes))
-    effects = np.random.default_rng(place).standard_normal(ITEMS) * ITEMS_ERROR / math.sqrt(2 * ITEMS)
-    fixed = place == len(table.recipes)
+    index = table.index_of.get(records[0].recipe_hash, len(table.recipes))
+    effects = np.random.default_rng(index).standard_normal(ITEMS) * ITEMS_ERROR / math.sqrt(2 * ITEMS)
+    fixed = index == len(table.recipes)
     return Sample(values, tuple(range(len(values))), fixed, np.tile(effects, (len(values), 1)), "made up")
 
 
-def _finalist(recipe_hash: str, judged: Judgement | None = None, place: int = 0) -> Finalist:
+def _finalist(recipe_hash: str, judged: Judgement | None = None, index: int = 0) -> Finalist:
     """Return a finalist with only the fields that decide the answer."""
-    gains = {str(name): Gain.of(finalists[place]) for name, finalists in judged.gains.items()} if judged else {}
+    gains = {str(name): Gain.of(finalists[index]) for name, finalists in judged.gains.items()} if judged else {}
     return Finalist(recipe_hash, "", {}, None, (), 0, 0, None, gains)

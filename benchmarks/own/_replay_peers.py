@@ -1,6 +1,6 @@
 """Other searches in a replay: two recipes train at a time, and the recipe with the best development score wins.
 
-A sampler's recipe is replaced by the nearest recorded recipe that was not tried (`Proposer`). A place is the position
+A sampler's recipe is replaced by the nearest recorded recipe that was not tried (`Proposer`). An index is the position
 of a recipe in the table of recorded recipes.
 
 `tpe`: Optuna's default, which is sentence-transformers' `hyperparameter_search`; also with Optuna's pruners, which get
@@ -55,26 +55,26 @@ class Proposer:
 
     def ask(self) -> tuple[optuna.Trial, int]:
         """Return Optuna's trial, and the position of its recipe in the table."""
-        place = next((place for place in self.first if place not in self.tried), None)
-        if place is None:
+        index = next((index for index in self.first if index not in self.tried), None)
+        if index is None:
             draw, chosen = self.ask_tell.draw()
             self.study.tell(draw, state=TrialState.FAIL)
-            place = self.table.nearest(chosen, self.tried)
-        self.tried.add(place)
-        self.ask_tell.enqueue(self.table.points[place])
+            index = self.table.nearest(chosen, self.tried)
+        self.tried.add(index)
+        self.ask_tell.enqueue(self.table.points[index])
         self.study.sampler = RandomSampler(0)  # all values are chosen, so no model is needed
         trial, _ = self.ask_tell.ask()
         self.study.sampler = self._sampler
-        return trial, place
+        return trial, index
 
     def tell(self, trial: optuna.Trial, score: float | None) -> None:
         """Report the score of a proposed recipe; None if its training failed."""
         self.study.tell(trial, score, state=TrialState.FAIL if score is None else TrialState.COMPLETE)
 
-    def add(self, place: int, score: float) -> None:
+    def add(self, index: int, score: float) -> None:
         """Report the score of a recipe that ran without being proposed."""
-        self.tried.add(place)
-        self.ask_tell.add(self.table.points[place], [score])
+        self.tried.add(index)
+        self.ask_tell.add(self.table.points[index], [score])
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ Ended = tuple[float, float, int]
 
 
 def _best(ended: Sequence[Ended], until: float) -> int | None:
-    scores = [(score, place) for time, score, place in ended if time <= until]
+    scores = [(score, index) for time, score, index in ended if time <= until]
     return max(scores)[1] if scores else None
 
 
@@ -146,29 +146,29 @@ def _whole(table: Replayed, until: float, first: Sequence[int], repeat: int, pee
 
     def begin(now: float) -> None:
         if now < until and proposer.has_more():
-            trial, place = proposer.ask()
-            until_pause = REST + (table.costs[place, WHOLE] - REST) * pauses[0]
-            heapq.heappush(events, (now + until_pause, next(number), trial, place, 0))
+            trial, index = proposer.ask()
+            until_pause = REST + (table.costs[index, WHOLE] - REST) * pauses[0]
+            heapq.heappush(events, (now + until_pause, next(number), trial, index, 0))
 
     for _ in range(PLACES):
         begin(0.0)
     while events:
-        now, _, trial, place, pause = heapq.heappop(events)
+        now, _, trial, index, pause = heapq.heappop(events)
         if now > until:
             break
         if pause < len(pauses) - 1:
-            if not math.isnan(score := table.rungs[place, pause]):
+            if not math.isnan(score := table.rungs[index, pause]):
                 trial.report(score, round(pauses[pause] / RUNGS[0]))
             if math.isnan(score) or not trial.should_prune():
-                more = (table.costs[place, WHOLE] - REST) * (pauses[pause + 1] - pauses[pause])
-                heapq.heappush(events, (now + more, next(number), trial, place, pause + 1))
+                more = (table.costs[index, WHOLE] - REST) * (pauses[pause + 1] - pauses[pause])
+                heapq.heappush(events, (now + more, next(number), trial, index, pause + 1))
                 continue
             proposer.study.tell(trial, state=TrialState.PRUNED)
         else:
-            scores = table.explored(place, WHOLE, seed)
+            scores = table.explored(index, WHOLE, seed)
             proposer.tell(trial, scores and scores[0])
             if scores is not None:
-                ended.append((now, scores[0], place))
+                ended.append((now, scores[0], index))
         begin(now)
     return ended
 
@@ -179,17 +179,17 @@ def _first_rungs(table: Replayed, until: float, repeat: int, peer: Peer) -> list
     seed, free = repeat % table.dev.shape[2], [0.0] * PLACES
     paused: list[tuple[float, int]] = []
     while free[0] < until / 2 and proposer.has_more():
-        _, place = proposer.ask()
-        training = (table.costs[place, WHOLE] - REST) * RUNGS[0]
+        _, index = proposer.ask()
+        training = (table.costs[index, WHOLE] - REST) * RUNGS[0]
         heapq.heapreplace(free, free[0] + REST + training)
-        if not math.isnan(score := table.rungs[place, 0]):
-            paused.append((score, place))
+        if not math.isnan(score := table.rungs[index, 0]):
+            paused.append((score, index))
     ended: list[Ended] = []
-    for _, place in sorted(paused, reverse=True):
-        training = (table.costs[place, WHOLE] - REST) * (1 - RUNGS[0])
+    for _, index in sorted(paused, reverse=True):
+        training = (table.costs[index, WHOLE] - REST) * (1 - RUNGS[0])
         if (now := free[0] + training) > until:
             continue
         heapq.heapreplace(free, now)
-        if (scores := table.explored(place, WHOLE, seed)) is not None:
-            ended.append((now, scores[0], place))
+        if (scores := table.explored(index, WHOLE, seed)) is not None:
+            ended.append((now, scores[0], index))
     return ended

@@ -53,13 +53,13 @@ def space_of(kind: str) -> tuple[Recipe, tuple[Domain, ...]]:
 def in_space(table: OwnTable) -> OwnTable | None:
     """Return the table with only recipes of a study's space that also ran on the smallest part of the data; None if the
     base settings are not among them."""
-    parted = [int(place) for place in np.flatnonzero(~np.isnan(table.seconds[:, 0, 0]))]
-    recipes = {place: pair[0] for place in parted if (pair := _recipe(table.kind, table.keys[place]))}
+    parted = [int(index) for index in np.flatnonzero(~np.isnan(table.seconds[:, 0, 0]))]
+    recipes = {index: pair[0] for index in parted if (pair := _recipe(table.kind, table.keys[index]))}
     if space_of(table.kind)[0] not in recipes.values():
         return None
-    places = [*recipes]
-    arrays = {name: getattr(table, name)[places] for name in ("dev", "test", "seconds", "steps", "rungs")}
-    numbers, keys = tuple(table.recipes[place] for place in places), tuple(table.keys[place] for place in places)
+    indices = [*recipes]
+    arrays = {name: getattr(table, name)[indices] for name in ("dev", "test", "seconds", "steps", "rungs")}
+    numbers, keys = tuple(table.recipes[index] for index in indices), tuple(table.keys[index] for index in indices)
     return dataclasses.replace(table, recipes=numbers, keys=keys, **arrays)
 
 
@@ -73,7 +73,7 @@ def _recipe(kind: str, keys: Mapping[str, Value]) -> tuple[Recipe, Mapping[str, 
 
 @dataclass(frozen=True, eq=False)
 class Replayed:
-    """A recorded set. In all methods, `place` is the position of a recipe in the set's table."""
+    """A recorded set. In all methods, `index` is the position of a recipe in the set's table."""
 
     name: str
     space_base: Recipe
@@ -118,25 +118,25 @@ class Replayed:
     @functools.cached_property
     def base(self) -> int:
         """The position of the base settings in the table."""
-        return self.place_of[self.space_base.hash]
+        return self.index_of[self.space_base.hash]
 
     @functools.cached_property
-    def place_of(self) -> Mapping[str, int]:
+    def index_of(self) -> Mapping[str, int]:
         """Positions of recipes in the table, by recipe hash."""
-        return {recipe.hash: place for place, recipe in enumerate(self.recipes)}
+        return {recipe.hash: index for index, recipe in enumerate(self.recipes)}
 
-    def explored(self, place: int, share: int, seed: int) -> tuple[float, float] | None:
+    def explored(self, index: int, share: int, seed: int) -> tuple[float, float] | None:
         """Return the recipe's development score on a share of the data (`share` is its index), and its test score on
         all data; None if the training failed. The first seed is taken where `seed` was not recorded."""
-        seed = seed if not np.isnan(self.dev[place, share, seed]) else 0
-        dev, test = self.dev[place, share, seed], self.test[place, min(seed, self.test.shape[1] - 1)]
+        seed = seed if not np.isnan(self.dev[index, share, seed]) else 0
+        dev, test = self.dev[index, share, seed], self.test[index, min(seed, self.test.shape[1] - 1)]
         return None if np.isnan(dev) else (float(dev), float(test))
 
-    def fresh(self, place: int, number: int, explored: int, random: np.random.Generator) -> tuple[float, float] | None:
+    def fresh(self, index: int, number: int, explored: int, random: np.random.Generator) -> tuple[float, float] | None:
         """Return the recipe's development and test score under the fresh seed of that number. The first fresh seeds are
         recorded ones other than the explored one. Further ones give the mean recorded score plus a random change by
         seed."""
-        scores = np.stack([self.dev[place, WHOLE], self.test[place]], axis=1)
+        scores = np.stack([self.dev[index, WHOLE], self.test[index]], axis=1)
         recorded = [seed for seed in range(len(scores)) if not np.isnan(scores[seed]).any()]
         if 0 not in recorded:
             return None
@@ -177,16 +177,16 @@ def _filled(dev: np.ndarray, recorded: np.ndarray) -> np.ndarray:  # (recipes, s
     its logarithm; without both, take the nearest share's score plus the median difference of other recipes."""
     dev, shares = dev.copy(), np.log2(SHARES)
     first = dev[:, :, 0]
-    for place, ran in enumerate(recorded[:, :, 0]):
-        scored = ran & ~np.isnan(first[place])
+    for index, ran in enumerate(recorded[:, :, 0]):
+        scored = ran & ~np.isnan(first[index])
         for share in np.flatnonzero(~ran) if scored.any() else ():
             below, above = np.flatnonzero(scored[:share]), np.flatnonzero(scored[share:]) + share
             if len(below) and len(above):
                 ends = [below[-1], above[0]]
-                first[place, share] = np.interp(shares[share], shares[ends], first[place, ends])
+                first[index, share] = np.interp(shares[share], shares[ends], first[index, ends])
             else:
                 near = above[0] if len(above) else below[-1]
-                first[place, share] = first[place, near] + np.nanmedian(first[:, share] - first[:, near])
+                first[index, share] = first[index, near] + np.nanmedian(first[:, share] - first[:, near])
     return dev
 
 

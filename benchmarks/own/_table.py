@@ -127,11 +127,11 @@ def table_of(rows: pd.DataFrame, record: str = "") -> OwnTable:
     dev, test, seconds, steps = (np.full(shape, np.nan) for _ in range(4))
     rungs = np.full((shape[0], len(RUNGS), shape[2]), np.nan)
     for row in rows[rows["recipe"].isin(recipes)].to_dict("records"):
-        place = recipes.index(row["recipe"]), SHARES.index(row["share"]), row["seed"] - 1
-        dev[place], test[place] = row["dev"], row["test"]
-        seconds[place], steps[place] = row["seconds"], row["steps"]
+        cell = recipes.index(row["recipe"]), SHARES.index(row["share"]), row["seed"] - 1
+        dev[cell], test[cell] = row["dev"], row["test"]
+        seconds[cell], steps[cell] = row["seconds"], row["steps"]
         if row["share"] == 1:
-            rungs[place[0], :, place[2]] = [row[f"rung_{number}"] for number in range(1, len(RUNGS) + 1)]
+            rungs[cell[0], :, cell[2]] = [row[f"rung_{number}"] for number in range(1, len(RUNGS) + 1)]
     keys = dict(zip(whole["recipe"], whole["keys"].map(json.loads), strict=True))
     return OwnTable(
         str(first["set"]),
@@ -165,12 +165,12 @@ def top_regret(look: np.ndarray, truth: np.ndarray, share: float) -> float:  # (
 def effects(table: OwnTable) -> dict[tuple[str, Value], list[float]]:
     """Return, by key and value, the gains in test score of that value over the base's value, one for each pair of
     recipes that differ only in that key."""
-    place = {frozenset(keys.items()): number for number, keys in enumerate(table.keys)}
+    by_keys = {frozenset(keys.items()): number for number, keys in enumerate(table.keys)}
     gains: dict[tuple[str, Value], list[float]] = {}
     for number, keys in enumerate(table.keys):
         for key, value in keys.items():
             without = {key} | ({*MINED} if key == LAYOUT else set())
-            other = place.get(frozenset(item for item in keys.items() if item[0] not in without))
+            other = by_keys.get(frozenset(item for item in keys.items() if item[0] not in without))
             if other is not None:
                 gains.setdefault((key, value), []).append(float(table.truth[number] - table.truth[other]))
     return gains

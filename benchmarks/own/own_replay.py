@@ -88,11 +88,11 @@ def _on_set(tables: Mapping[str, OwnTable], repeats: int, name: str) -> list[Run
     for repeat in range(repeats):
         for time in TIMES:
             ended = _replay_ours.search(own, time, first, repeat)
-            runs.append(Run.of((name, repeat, OURS, time), ended.kind, ended.place, own))
+            runs.append(Run.of((name, repeat, OURS, time), ended.kind, ended.recommended, own))
             runs.append(Run.of((name, repeat, PICKED, time), ended.kind, ended.picked, own))
         for peer in PEERS:
-            for time, place in zip(TIMES, _replay_peers.search(own, TIMES, first, repeat, peer), strict=True):
-                runs.append(Run.of((name, repeat, peer.name, time), None, place, own))
+            for time, index in zip(TIMES, _replay_peers.search(own, TIMES, first, repeat, peer), strict=True):
+                runs.append(Run.of((name, repeat, peer.name, time), None, index, own))
     return runs
 
 
@@ -115,9 +115,9 @@ class Run:
     """Points by which the best recipe is above the base settings, at least `SMALLEST_GAIN`."""
 
     @classmethod
-    def of(cls, run: tuple[str, int, str, float], kind: str | None, place: int | None, own: Replayed) -> Run:
-        """Return the run of a search. `place`: position of the chosen recipe; None for the untrained encoder."""
-        worth = own.as_it_came[1] if place is None else float(own.truth[place])
+    def of(cls, run: tuple[str, int, str, float], kind: str | None, index: int | None, own: Replayed) -> Run:
+        """Return the run of a search. `index`: position of the chosen recipe; None for the untrained encoder."""
+        worth = own.as_it_came[1] if index is None else float(own.truth[index])
         best = max(float(own.truth.max()), own.as_it_came[1])
         scale = max(best - float(own.truth[own.base]), SMALLEST_GAIN)
         return cls(*run, kind, best - worth, worth - float(own.truth[own.base]), scale)

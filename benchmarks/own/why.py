@@ -73,9 +73,11 @@ class PlantedFault:
 
 def _shuffled(own: Parts, other: Parts, random: np.random.Generator, wrong: float = WRONG) -> Parts:
     rows = [*own["train"]]
-    places = random.permutation(len(rows))[: int(wrong * len(rows))]
-    moved = {int(place): rows[int(next_place)][1] for place, next_place in zip(places, np.roll(places, 1), strict=True)}
-    return {**own, "train": [(row[0], moved.get(place, row[1])) for place, row in enumerate(rows)]}
+    indices = random.permutation(len(rows))[: int(wrong * len(rows))]
+    moved = {
+        int(index): rows[int(next_index)][1] for index, next_index in zip(indices, np.roll(indices, 1), strict=True)
+    }
+    return {**own, "train": [(row[0], moved.get(index, row[1])) for index, row in enumerate(rows)]}
 
 
 def _copied(own: Parts, other: Parts, random: np.random.Generator) -> Parts:
@@ -84,7 +86,7 @@ def _copied(own: Parts, other: Parts, random: np.random.Generator) -> Parts:
     copied = random.random(len(rows)) < COPIED
     others = random.permutation(len(rows))
     negatives = [
-        f"{row[1]}." if copy else rows[int(place)][1] for row, copy, place in zip(rows, copied, others, strict=True)
+        f"{row[1]}." if copy else rows[int(index)][1] for row, copy, index in zip(rows, copied, others, strict=True)
     ]
     return {**own, "train": [(*row, negative) for row, negative in zip(rows, negatives, strict=True)]}
 
@@ -115,8 +117,8 @@ def main(arguments: Sequence[str]) -> None:
     if not options.table:
         encoder = chosen_encoder(options)
         studies = itertools.product(range(options.repeats), options.faults or FAULTS, enumerate(options.sets))
-        for repeat, fault, (place, name) in studies:
-            other = options.sets[(place + 1) % len(options.sets)]
+        for repeat, fault, (index, name) in studies:
+            other = options.sets[(index + 1) % len(options.sets)]
             of = {"set": name, "fault": fault, "repeat": repeat, "minutes": options.minutes}
             of |= {"encoder": encoder, "layers": options.layers}
             if any(of.items() <= line.items() for line in lines_of(file)):
@@ -159,7 +161,7 @@ def _recorded(
     causes, _, tries = causes_of(case, options.minutes or None)
     more = {"share": tries.share, "left_out": tries.left_out} if tries else {}
     pairs = enumerate(zip(own_rows["train"], rows["train"], strict=False))
-    planted = {place for place, (row, with_fault) in pairs if row != with_fault and row[0] == with_fault[0]}
+    planted = {index for index, (row, with_fault) in pairs if row != with_fault and row[0] == with_fault[0]}
     return {"causes": [_in_short(cause, planted) for cause in causes], "seconds": time.monotonic() - began, **more}
 
 
@@ -178,7 +180,7 @@ def needing_prompts(name: str, layers: int, pairs: Rows, folder: Path) -> None:
         return normalize(encoder.embed(encoder.tokenize(texts, prompt)))
 
     for _ in range(STEPS):
-        rows = [pairs[place] for place in random.permutation(len(pairs))[:AT_ONCE]]
+        rows = [pairs[index] for index in random.permutation(len(pairs))[:AT_ONCE]]
         queries, documents = [row[0] for row in rows], [row[1] for row in rows]
         cosines = embedded(queries, QUERY) @ embedded(documents, DOCUMENT).T
         bare = embedded([*queries[::2], *documents[1::2]], "") @ single
@@ -215,8 +217,8 @@ def table(lines: Sequence[Mapping[str, Any]]) -> str:
             own = [line["causes"] for line in lines if (line["fault"], line["minutes"]) == (fault.name, minutes)]
             if not own:
                 continue
-            places = [next((n for n, cause in enumerate(causes) if fault.named_by(cause)), 99) for causes in own]
-            counts = [sum(place < most for place in places) for most in (1, 2, 99)]
+            ranks = [next((n for n, cause in enumerate(causes) if fault.named_by(cause)), 99) for causes in own]
+            counts = [sum(rank < most for rank in ranks) for most in (1, 2, 99)]
             firsts = [causes[0]["name"] for causes in own if causes and not fault.named_by(causes[0])]
             others = ", ".join(f"{name} {firsts.count(name)}" for name in dict.fromkeys(firsts))
             rows.append([f"{minutes:g}", fault.name, f"{len(own)}", *map(str, counts), others])

@@ -146,7 +146,7 @@ class MadeUp:
 
     def __init__(self, kind: SearchKind, random: np.random.Generator) -> None:
         self.kind, self.random = kind, random
-        own = (kind.spreads[place % len(kind.spreads)] for place in range(kind.recipes))
+        own = (kind.spreads[index % len(kind.spreads)] for index in range(kind.recipes))
         self.spreads = np.array([kind.base_spread, *own])
         self.gains = planted(self.spreads, kind, random)  # (1 + recipes,), of test scores; the base's gain is 0
         scale = kind.items_error / math.sqrt(3 * kind.items)
@@ -172,9 +172,9 @@ def planted(spreads: Array, kind: SearchKind, random: np.random.Generator) -> Ar
     """Return true gains over the base, (1 + recipes,): those of `kind.good` random recipes are larger than 0.
     `spreads`: of the base and the recipes."""
     gains = np.zeros(1 + kind.recipes)
-    places = random.choice(np.arange(1, 1 + kind.recipes), kind.good, replace=False)
-    pooled = math.sqrt(float(np.mean(spreads[[BASE, *places]] ** 2)))
-    gains[places] = PLANTED * pooled if kind.gain is None else kind.gain
+    indices = random.choice(np.arange(1, 1 + kind.recipes), kind.good, replace=False)
+    pooled = math.sqrt(float(np.mean(spreads[[BASE, *indices]] ** 2)))
+    gains[indices] = PLANTED * pooled if kind.gain is None else kind.gain
     return gains
 
 

@@ -210,15 +210,17 @@ def _judge(kind: StudyKind, study: MadeUpStudy, rates: VerdictRates) -> None:
     rates.paired.add([gains[-1].paired])
     rates.covered.add([covers(gain, truth - truths[0]) for gain, truth in zip(gains, truths[1:], strict=True)])
     rates.false_verdicts.add([_any_false(_verdicts(gains), truths)])
-    chances = [_chance(gains, place, kind) for place in range(len(gains)) if truths[place + 1] == truths[0]]
+    chances = [_chance(gains, index, kind) for index in range(len(gains)) if truths[index + 1] == truths[0]]
     rates.large.add([p <= ALPHA for p in chances])
     rates.large_at_first.add([p <= ALPHA * level_share(1) for p in chances])
     rates.control.add([_any_false(_control_verdicts(samples), truths)])
     field = Field.of(samples, common_spread(samples))
     rates.best_kept.add([best_set(field)[int(truths.argmax())] is True])
     ranks = rank_intervals(field)
-    places = [(1 + int((truths > truth).sum()), int((truths >= truth).sum())) for truth in truths]
-    kept = [interval and interval[0] <= a and b <= interval[1] for interval, (a, b) in zip(ranks, places, strict=True)]
+    true_ranks = [(1 + int((truths > truth).sum()), int((truths >= truth).sum())) for truth in truths]
+    kept = [
+        interval and interval[0] <= a and b <= interval[1] for interval, (a, b) in zip(ranks, true_ranks, strict=True)
+    ]
     rates.ranks_kept.add([all(kept)])
     same = [gain for gain, truth in zip(gains, truths[1:], strict=True) if truth == truths[0]]
     rates.equal.add([(tost(gain, MARGIN, around=MARGIN) or 0.0) <= ALPHA for gain in same])
@@ -226,12 +228,12 @@ def _judge(kind: StudyKind, study: MadeUpStudy, rates: VerdictRates) -> None:
         _foretell(kind, study, samples, gains, rates)
 
 
-def _chance(gains: list[Comparison], place: int, kind: StudyKind) -> float:
+def _chance(gains: list[Comparison], index: int, kind: StudyKind) -> float:
     """Return Holm's p value of a row if its gain were larger by 3 spreads over seeds; 1 if that gain is not above 0."""
-    gain, lead = gains[place], gains[place].gain + 3 * max(kind.spreads[0], kind.spreads[place + 1])
+    gain, lead = gains[index], gains[index].gain + 3 * max(kind.spreads[0], kind.spreads[index + 1])
     if gain.error is None or lead <= 0:
         return 1.0
-    p = holm([gain.error.p_value(lead) if other is gain else other.p for other in gains])[place]
+    p = holm([gain.error.p_value(lead) if other is gain else other.p for other in gains])[index]
     return 1.0 if p is None else p
 
 
@@ -244,7 +246,7 @@ def _foretell(
     paired = gains[best - 1].paired
     common = common_spread(samples)
     rates.predicted.add([power(samples[best], samples[0], effect, LATER, alpha=alpha, common=common)])
-    later = study.samples([LATER if place in (0, best) else count for place, count in enumerate(kind.seeds)])
+    later = study.samples([LATER if index in (0, best) else count for index, count in enumerate(kind.seeds)])
     again = compare(later[best], later[0], common=common_spread(later), paired=paired)
     rates.detected.add([again.gain > 0 and (again.p or 0.0) <= alpha])
 
@@ -311,33 +313,33 @@ class MadeUpStudy:
     def samples(self, seeds: Sequence[int]) -> list[Sample]:
         """Return a sample of every row with seeds. `seeds`: number per row. Scores of earlier calls are kept."""
         samples = []
-        for place, count in enumerate(seeds):
+        for index, count in enumerate(seeds):
             if not count:
                 continue
-            drawn = self.rows[place]
+            drawn = self.rows[index]
             while len(drawn) < count:
-                drawn.append(self._score(place, len(drawn)))
+                drawn.append(self._score(index, len(drawn)))
             values, effects = (np.stack(part) for part in zip(*drawn[:count], strict=True))
             kept = ~collapsed(values, CHANCE)
             seeds = tuple(int(seed) for seed in np.flatnonzero(kept))
             samples.append(Sample(values[kept], seeds, False, effects[kept], "made up"))
         return samples
 
-    def _score(self, place: int, seed: int) -> tuple[float, Array]:
+    def _score(self, index: int, seed: int) -> tuple[float, Array]:
         """Return a trained model's score, and the effects of the items on it."""
         kind = self.kind
         moved = (
             math.sqrt(kind.common_share) * self.common[seed]
             + math.sqrt(1 - kind.common_share) * self.random.standard_normal()
         )
-        truth = (kind.truths[place] + kind.spreads[place] * moved) / 100
-        if place and kind.collapses and self.random.random() < kind.collapses:
+        truth = (kind.truths[index] + kind.spreads[index] * moved) / 100
+        if index and kind.collapses and self.random.random() < kind.collapses:
             truth = CHANCE / 100
-        luck = math.sqrt(1 - 1.5 * UNLIKE) * self.easy + math.sqrt(UNLIKE) * self.own[place]
+        luck = math.sqrt(1 - 1.5 * UNLIKE) * self.easy + math.sqrt(UNLIKE) * self.own[index]
         luck = luck + math.sqrt(UNLIKE / 2) * self._over_items()
         if kind.figure == "accuracy":
             hits = luck < ndtri(truth)
-            shared = _shared_training(kind) * self.training[place] if kind.folds else 0.0
+            shared = _shared_training(kind) * self.training[index] if kind.folds else 0.0
             effects = accuracy_effects(hits, kind.folds)
             grouped = group_effects(effects, np.arange(kind.items) // kind.item_group_size)
             assert grouped is not None

@@ -211,9 +211,9 @@ class StudyState(Callback):
         if forecast.seconds is None:
             return []
         times, before = [], 0.0
-        for place, stage in enumerate(STAGES):
+        for index, stage in enumerate(STAGES):
             began = self._stages.get(stage)
-            later = [self._stages[name] for name in STAGES[place + 1 :] if name in self._stages]
+            later = [self._stages[name] for name in STAGES[index + 1 :] if name in self._stages]
             until = before if later else forecast.ends.get(stage, forecast.seconds if began else before)
             if began is not None or until > before:
                 passed = 0.0 if began is None else max(0.0, min(later, default=clock) - began)

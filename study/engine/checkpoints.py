@@ -27,7 +27,7 @@ class TaskCheckpoints:
     def __init__(self, transport: Transport, files: str) -> None:
         """`files` is the name of the training's files in the results."""
         self.transport = transport
-        self.places = places(files)
+        self.folders = checkpoint_folders(files)
         self._number = 0
         """Number of the newest checkpoint."""
 
@@ -36,25 +36,25 @@ class TaskCheckpoints:
         cannot be written."""
         content = {"number": self._number + 1, "files": _digests(folder)}
         (folder / DIGESTS).write_text(json.dumps(content))
-        self.transport.send(folder, self.places[self._number % 2])
+        self.transport.send(folder, self.folders[self._number % 2])
         self._number += 1
 
     def fetch(self, folder: Path) -> Path | None:
         """Copy the newest undamaged checkpoint into a subfolder of `folder` and return it; None if there is none."""
         whole: dict[int, Path] = {}
-        for slot, place in enumerate(self.places):
+        for slot, name in enumerate(self.folders):
             copy = folder / str(slot)
-            if self.transport.fetch(place, copy):
+            if self.transport.fetch(name, copy):
                 number = _number(copy, slot)
                 if number is None:
-                    print(f"the checkpoint {place} is damaged and is passed over", flush=True)
+                    print(f"the checkpoint {name} is damaged and is passed over", flush=True)
                 else:
                     whole[number] = copy
         self._number = max(whole, default=0)
         return whole.get(self._number)
 
 
-def places(files: str) -> tuple[str, str]:
+def checkpoint_folders(files: str) -> tuple[str, str]:
     """Return the two folders of a training's checkpoints in the results: for odd checkpoint numbers, then for even."""
     return f"{TRAIN}/{files}", f"{TRAIN}/{files}.second"
 

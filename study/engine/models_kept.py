@@ -42,10 +42,10 @@ class ModelsKept:
         self._keep(record)
         if record.checkpoint is None or self.policy in ("all", "none") or (self.averages and is_fresh(record.seed)):
             return []
-        rivals = [
+        candidates = [
             key for key, (group, _) in self._models.items() if self.policy != "rows" or group == self._group_of(record)
         ]
-        return self._dropped(rivals, self.policy if isinstance(self.policy, int) else 1)
+        return self._dropped(candidates, self.policy if isinstance(self.policy, int) else 1)
 
     def after_soups(self, shipped: str | None) -> list[str]:
         """Return keys of the trials whose models are removed once all soups are made or cancelled: in the finals all
@@ -59,9 +59,9 @@ class ModelsKept:
         finals = [keys for (_, what), keys in groups.items() if what == "finals"]
         return [*self._dropped(soups, 0), *(key for keys in finals for key in self._dropped(keys, 1))]
 
-    def _dropped(self, rivals: Sequence[str], most: int) -> list[str]:
+    def _dropped(self, candidates: Sequence[str], most: int) -> list[str]:
         """Keep the `most` best of these trials; forget and return the others."""
-        ranked = sorted(rivals, key=lambda key: self._models[key][1], reverse=True)
+        ranked = sorted(candidates, key=lambda key: self._models[key][1], reverse=True)
         removed = ranked[most:]
         for key in removed:
             del self._models[key]

@@ -24,7 +24,7 @@ from reports.ledger.folders import POPULATIONS
 from reports.ledger.location import ResultsLocation
 from reports.ledger.names import writable_path
 from study.callbacks.dispatch import Dispatch
-from study.engine.checkpoints import places
+from study.engine.checkpoints import checkpoint_folders
 from study.engine.messages import (
     Died,
     DiskFull,
@@ -290,7 +290,7 @@ class ResultWriter:
             self._remove(f"{MODELS}/{other}")
         trial, files = self._close(key)
         if files not in self.open:  # the last trial of its population: nobody needs their checkpoints any more
-            for path in places(files):
+            for path in checkpoint_folders(files):
                 self._remove(path)
             self.location.remove(f"{POPULATIONS}/{files}.json")
         self._end(event, trial, event.record)

@@ -266,8 +266,8 @@ def _is_full_disk(error: BaseException | None) -> bool:
 
 def _full_disk() -> str:
     """Return the message about a full disk that ends the study."""
-    places = [place for place in (_temporary(), default_cache()) if place.exists()]
-    fullest = min(places, key=lambda place: shutil.disk_usage(place).free, default=_temporary())
+    folders = [folder for folder in (_temporary(), default_cache()) if folder.exists()]
+    fullest = min(folders, key=lambda folder: shutil.disk_usage(folder).free, default=_temporary())
     return (
         f"the disk of {fullest} on the machine {socket.gethostname()} is full, and every trial needs room there; make "
         "room, or set TMPDIR to another folder for temporary files, and run the same command again"

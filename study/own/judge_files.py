@@ -36,33 +36,35 @@ _OF_TASKS = {**{role: role for role in _ROLES}, **NLI_SIDES}
 def fetch_data_set(text: str, part: str, folder: Path) -> str:
     """Save a data set of the hub into the folder; return its file or folder, as `NAME=PATH` if `text` names a task.
     Paths and built-in tasks are returned unchanged. `UserError` for an unknown data set, or two of the same name."""
-    name, place = name_and_path(text)
-    if place.startswith("scenes:") or Path(place).exists() or not is_data_set(place):
+    name, location = name_and_path(text)
+    if location.startswith("scenes:") or Path(location).exists() or not is_data_set(location):
         return text
-    data_set = DataSet.of(place)
-    is_search = {*_TEXTS} <= {*configurations(place)} and data_set.configuration not in _TEXTS
+    data_set = DataSet.of(location)
+    is_search = {*_TEXTS} <= {*configurations(location)} and data_set.configuration not in _TEXTS
     target = folder / part / re.sub(r"[^\w-]+", "_", Path(data_set.name).name)
     target = target if is_search else target.with_suffix(".parquet")
     if target.exists():
-        raise UserError(f"{place}: two data sets are called {target.stem}; give one of them as a file or folder")
+        raise UserError(f"{location}: two data sets are called {target.stem}; give one of them as a file or folder")
     target.parent.mkdir(parents=True, exist_ok=True)
     if is_search:
-        _as_search(data_set, place, part, target)
+        _as_search(data_set, location, part, target)
     else:
-        load_data_set(place, _SPLITS[part]).to_parquet(str(target))
+        load_data_set(location, _SPLITS[part]).to_parquet(str(target))
     return f"{name}={target}" if name else str(target)
 
 
-def _as_search(data_set: DataSet, place: str, part: str, folder: Path) -> None:
+def _as_search(data_set: DataSet, hub_name: str, part: str, folder: Path) -> None:
     """Write three configurations of a data set as the files of a search task: query texts, corpus texts, and the
     qrels, which are the third configuration."""
-    source = place.partition(":")[0]
-    options = [name for name in configurations(place) if name not in _TEXTS]
+    source = hub_name.partition(":")[0]
+    options = [name for name in configurations(hub_name) if name not in _TEXTS]
     judged = data_set.configuration or next((name for name in ("default", "qrels") if name in options), None)
     if not options:
-        raise UserError(f"{place} holds texts of a search and no qrels; give a folder as BEIR has it, with both")
+        raise UserError(f"{hub_name} holds texts of a search and no qrels; give a folder as BEIR has it, with both")
     if judged is None:
-        raise UserError(f"{place}: which of its configurations {listed(options)} are the qrels? Say {source}:ONE:SPLIT")
+        raise UserError(
+            f"{hub_name}: which of its configurations {listed(options)} are the qrels? Say {source}:ONE:SPLIT"
+        )
     (folder / JUDGED).mkdir(parents=True, exist_ok=True)
     for configuration, file in _TEXTS.items():
         rows = load_data_set(f"{source}:{configuration}", (configuration, "train", *_SPLITS[part]))
@@ -75,19 +77,19 @@ def _as_search(data_set: DataSet, place: str, part: str, folder: Path) -> None:
     (folder / JUDGED / f"{part}.tsv").write_text("\t".join(_IDS) + "\n" + "".join(lines), encoding="utf-8")
 
 
-def _column(place: str, rows: Any, names: Sequence[str]) -> str:
-    """Return the first of these column names that `rows` have; `UserError` if there is none. `place`: for messages."""
+def _column(where: str, rows: Any, names: Sequence[str]) -> str:
+    """Return the first of these column names that `rows` have; `UserError` if there is none. `where`: for messages."""
     name = next((name for name in names if name in rows.column_names), None)
     if name is None:
-        raise UserError(f"{place}: no column {choices(names)} (found: {listed(rows.column_names)})")
+        raise UserError(f"{where}: no column {choices(names)} (found: {listed(rows.column_names)})")
     return name
 
 
 def rename_columns(text: str, part: str, folder: Path, roles: RoleColumns | None) -> str:
     """Write a table into the folder with its columns renamed to these roles; return the new file, as `NAME=PATH` if
     `text` names a task. Any other path stays unchanged. `UserError` if two tables have the same name."""
-    name, place = name_and_path(text)
-    path = Path(place)
+    name, location = name_and_path(text)
+    path = Path(location)
     if not roles or not path.is_file():
         return text
     (source,) = find_tables(str(path))
@@ -121,7 +123,7 @@ def _value(cells: list[object]) -> object:
 
 
 def _write(file: Path, rows: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-    """Write rows as JSON lines. `rows`: pairs of place, for messages, and row. `UserError` for an invalid text."""
+    """Write rows as JSON lines. `rows`: pairs of location, for messages, and row. `UserError` for an invalid text."""
     with open(file, "w", encoding="utf-8") as lines:
         for where, row in rows:
             line = json.dumps(row, ensure_ascii=False, default=str)

@@ -101,8 +101,8 @@ def write_space(request: Request) -> None:
     file, text, _ = _made(request)
     write_whole(request.write_space, text)
     print(f"wrote {request.write_space}, and its data in {file.parent}; run it by", flush=True)
-    place = request.write_space if request.write_space.is_absolute() else f"./{request.write_space}"
-    print(f"  {request.of_space(str(place)).command}", flush=True)
+    path = request.write_space if request.write_space.is_absolute() else f"./{request.write_space}"
+    print(f"  {request.of_space(str(path)).command}", flush=True)
 
 
 def begin(request: Request) -> tuple[tuple[SourceFile, ...], dict[str, float]]:
@@ -136,7 +136,7 @@ def _made(request: Request) -> tuple[Path, str, str]:
     begun = request.write_space is None and (folder.parent / STUDY).is_file()
     _write_general(request.senteval, encoders, made.train.parent / GENERAL)
     stays = request.write_space is not None
-    prepared = _placed(made, folder, [*request.train, *dev, *test], begun, stays)
+    prepared = _moved(made, folder, [*request.train, *dev, *test], begun, stays)
     files = EvaluationFiles(*([text.replace(str(unfinished), str(folder)) for text in texts] for texts in files))
     say_lines(of_data(source, prepared, leaked))
     if request.dry_run and "encoder.max_length" not in fixed:
@@ -163,7 +163,7 @@ def _of_recipe(request: Request) -> Subject:
     files = EvaluationFiles(request.dev, request.test)
     made, leaked = _prepare(source, files, _unfinished(folder), request.drop_leaks, own, held_out_folder)
     begun = (folder.parent / STUDY).is_file()
-    prepared = _placed(made, folder, [*request.train, *files.dev, *files.test], begun)
+    prepared = _moved(made, folder, [*request.train, *files.dev, *files.test], begun)
     say_lines(of_data(source, prepared, leaked))
     # The recipe's columns and labels, if its layout has such keys, are of another file.
     columns, labels = ("none" if key in flat else None for key in ("corpus.columns", "corpus.labels"))
@@ -209,7 +209,7 @@ def _remove_empty(folder: Path) -> None:
         folder.rmdir()
 
 
-def _placed(made: PreparedData, folder: Path, inputs: Sequence[str], begun: bool, stays: bool = False) -> PreparedData:
+def _moved(made: PreparedData, folder: Path, inputs: Sequence[str], begun: bool, stays: bool = False) -> PreparedData:
     """Move prepared data to their folder. Data there are kept if a study has begun on them, or if they are the same.
     `UserError` if a study there has other data, or if the folder holds the `inputs` or anything else. A folder that
     this process made is removed at its end, unless it `stays` or a study has begun."""
@@ -296,8 +296,8 @@ def _write_general(senteval: str | None, encoders: Sequence[OwnEncoder], path: P
     """Write the test pairs of STSBenchmark as a table: those of SentEval's data if they exist; otherwise, for the
     built-in encoder, the built-in ones; otherwise nothing."""
     built_in = all(encoder.name == SCENES_ENCODER for encoder in encoders)
-    places = [senteval or EvaluationConfig().senteval, *([SCENES] if built_in else [])]
-    files = (senteval_folder(place) / "downstream/STS/STSBenchmark/sts-test.csv" for place in places)
+    locations = [senteval or EvaluationConfig().senteval, *([SCENES] if built_in else [])]
+    files = (senteval_folder(location) / "downstream/STS/STSBenchmark/sts-test.csv" for location in locations)
     file = next((file for file in files if file.is_file()), None)
     if file is None:
         return
@@ -306,9 +306,9 @@ def _write_general(senteval: str | None, encoders: Sequence[OwnEncoder], path: P
     write_whole(path, "\n".join(lines) + "\n")
 
 
-def _digits(place: str) -> str:
-    path = Path(place)
-    return fingerprint(path) if path.exists() else place
+def _digits(location: str) -> str:
+    path = Path(location)
+    return fingerprint(path) if path.exists() else location
 
 
 def _check_inputs(made: Path, folder: Path) -> None:

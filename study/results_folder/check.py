@@ -31,7 +31,7 @@ WAY_OUT = "run that study's own command to continue it, or give this one its own
 def check_results(plan: Plan) -> None:
     """Raise `UserError` if the results folder contains anything other than this study."""
     results = plan.results
-    nearest = next(place for place in (results, *results.parents) if place.exists())
+    nearest = next(folder for folder in (results, *results.parents) if folder.exists())
     if not nearest.is_dir():
         raise UserError(f"--results {results}: {nearest} is a file; name a folder")
     for path in results.iterdir() if results.is_dir() else ():

@@ -16,22 +16,22 @@ from trainables.errors import UserError
 
 
 @contextlib.contextmanager
-def locked(place: ResultsLocation) -> Iterator[None]:
+def locked(location: ResultsLocation) -> Iterator[None]:
     """Keep other studies out of the results folder: two at once would run the same trials, and write the same files.
 
     The lock is the operating system's, so a study that was killed leaves the folder free. At a URL there is no lock.
     `UserError` if another study holds the lock.
     """
-    if place.url is not None:  # the local folder is this process's own working copy
+    if location.url is not None:  # the local folder is this process's own working copy
         yield
         return
     try:
-        place.folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(writable_path(place.folder, LOCK), os.O_RDWR | os.O_CREAT, 0o666)
+        location.folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(writable_path(location.folder, LOCK), os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
-        raise as_user_error(error, place.shown) from None
+        raise as_user_error(error, location.shown) from None
     try:
-        _lock_or_refuse(handle, place.folder)
+        _lock_or_refuse(handle, location.folder)
         yield
     finally:
         os.close(handle)

@@ -60,7 +60,7 @@ def _described(plan: Plan, machine: str) -> StudyInfo:
         base=plan.base.flat(),
         evaluation=plan.evaluation.flat(),
         evaluated_on=sorted(plan.scoring.data),
-        places={place: digits for recipe in recipes_of(plan) for place, digits in recipe.places.items()},
+        places={path: digits for recipe in recipes_of(plan) for path, digits in recipe.places.items()},
         row_hashes={label: recipe.hash if recipe else None for label, recipe in plan.rows.items()},
         missing=dict(plan.missing),
         searched=[domain.key for domain in plan.space.domains],
@@ -118,7 +118,7 @@ def _remember(plan: Plan) -> None:
 
 def _request(plan: Plan) -> dict[str, Any]:
     """Return the request's values without secrets. In a Ray job's copy of a working directory they contain the real
-    place of the results, so that the study can continue from elsewhere."""
+    location of the results, so that the study can continue from elsewhere."""
     request = plan.request
     if inside_copy():
         request = dataclasses.replace(request, results=plan.location.shown)

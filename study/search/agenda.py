@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from reports.ledger import Record, is_fresh, split_key, trial_key
 from search_spaces.limits import LIMITS
 from study.search.budget import Budget
-from study.search.course import Explorer, StudyDesign
+from study.search.design import Explorer, StudyDesign
 from study.search.exploration import Exploration
 from study.search.final_rounds import FinalRounds
 from study.search.finals import FinalsRecipe, SearchFinals, seeds_of

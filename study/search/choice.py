@@ -11,7 +11,7 @@ import numpy as np
 
 from reports.ledger.finals import MAX_TIME_RATIO, TIE_MARGIN
 from reports.statistics.fronts import front_numbers, spread
-from study.search.course import Explored
+from study.search.design import Explored
 from study.search.finals import FinalsRecipe, SearchFinals, seeds_of
 from study.search.progress import StudyProgress
 from trainables.recipe import Recipe
@@ -31,7 +31,7 @@ class PartScores:
         higher = (key for key, score in self.scores.items() if score > least)
         return sorted(higher, key=lambda key: -self.scores[key])
 
-    def has_shorter_rival(self, key: str) -> bool:
+    def has_shorter_alternative(self, key: str) -> bool:
         """Whether another recipe trains for much less time (`MAX_TIME_RATIO`) and scores as high (`TIE_MARGIN`)."""
         as_good = (other for other, score in self.scores.items() if score >= self.scores[key] - TIE_MARGIN)
         return any(MAX_TIME_RATIO * self.seconds[other] < self.seconds[key] for other in as_good)
@@ -67,8 +67,8 @@ def by_merit(
         seeds = seeds_of(origin.recipe, finals.seeds, trial is not None and trial.row)
         entrants.append((each, FinalsRecipe(origin.recipe, origin.name, seeds)))
     lost = sum(each.lost for each, _ in entrants)
-    places = choose([upward[each.recipe_hash] for each, _ in entrants], finals.recipes, lost)
-    return [entrants[place][1] for place in places]
+    indices = choose([upward[each.recipe_hash] for each, _ in entrants], finals.recipes, lost)
+    return [entrants[index][1] for index in indices]
 
 
 def by_part(
@@ -109,13 +109,13 @@ def choose(values: Sequence[Sequence[float]], most: int, lost: int = 0) -> list[
     if len(values) <= most or len(values[0]) == 1:
         return [*range(min(most, len(values)))]
     table = np.array(values, dtype=float)
-    places: list[int] = []
+    indices: list[int] = []
     for group in np.split(np.arange(len(values)), [len(values) - lost]):
         fronts = front_numbers(table[group])
         for front in range(fronts.max(initial=-1) + 1):
             members = group[fronts == front]
             while len(members):  # one of equal recipes comes first, but all come before any dominated recipe
                 points, first = np.unique(table[members], axis=0, return_index=True)
-                places += members[first[spread(points)]].tolist()
+                indices += members[first[spread(points)]].tolist()
                 members = np.delete(members, first)
-    return sorted(places[:most])
+    return sorted(indices[:most])

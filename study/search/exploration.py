@@ -17,7 +17,7 @@ from reports.ledger.finals import PART_SEED, SHARE, TIE_MARGIN, part_name
 from search_spaces.goals import upward_values
 from search_spaces.limits import exceeded
 from study.search.choice import PartScores, best_on_parts
-from study.search.course import Explored, Explorer
+from study.search.design import Explored, Explorer
 from study.search.final_rounds import FinalRounds
 from study.search.ladder import PARTS_SHARE, RATIO, WHOLE, Ladder, ladder_for, on_part
 from study.search.progress import StudyProgress
@@ -376,7 +376,7 @@ class Exploration:
             scores = {key: score for key, score in part.scores.items() if key != base}
             explored = PartScores(scores, part.seconds)
             best = part.above(base)[: len(scores) // RATIO]
-            better = [self.recipes[key] for key in best if not explored.has_shorter_rival(key)]
+            better = [self.recipes[key] for key in best if not explored.has_shorter_alternative(key)]
             for recipe in (self._base, *better) if better else ():
                 yield from self._parts_of(recipe, [larger])
 

@@ -23,7 +23,7 @@ from study.plan import Plan
 from study.search import journal
 from study.search.ask_tell import AskTell
 from study.search.changed_space import HASH, LEFT, ROW
-from study.search.course import Explored
+from study.search.design import Explored
 from study.search.ladder import WHOLE, Ladder, can_run
 from study.search.points import means, point
 from study.search.samplers import SAMPLERS

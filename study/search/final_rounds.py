@@ -12,7 +12,7 @@ from reports.ledger.finals import FIRST_FRESH_SEED
 from search_spaces.limits import LIMITS, rounded_up
 from study.search.budget import SLACK
 from study.search.choice import PartScores, by_merit, by_part
-from study.search.course import Explored
+from study.search.design import Explored
 from study.search.finals import LEAST_SEARCH, FinalsRecipe, SearchFinals, rounds, seeds_of
 from study.search.progress import StudyProgress
 from study.trial import Trial
@@ -127,10 +127,10 @@ class FinalRounds:
         Before the finalists are chosen, a study with a limit runs only the first round."""
         early = self.finalists is None and self.progress.budget.limits
         groups = self._rounds[:1] if early else self._rounds
-        for place, group in enumerate(groups):
+        for index, group in enumerate(groups):
             open_trials = [trial for trial in group if self.progress.is_open(trial)]
             if open_trials and not self.progress.fits([trial.recipe for trial in open_trials]):
-                later = itertools.chain(*groups[place:])  # later seeds of only some recipes would be useless
+                later = itertools.chain(*groups[index:])  # later seeds of only some recipes would be useless
                 self.progress.left_out |= {trial.key: trial for trial in later if self.progress.is_open(trial)}
                 return
             yield from open_trials

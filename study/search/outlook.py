@@ -114,7 +114,7 @@ def _recipe_takes(exploration: Exploration, limit: str) -> float:
         for share in parts
     ]
     first, *larger = by_part or [[]]
-    usual = math.fsum(share / parts[0] / RATIO**place for place, share in enumerate(parts) if place)
+    usual = math.fsum(share / parts[0] / RATIO**index for index, share in enumerate(parts) if index)
     if not first:
         return (1 + usual) * (exploration.progress.budget.guess(limit, exploration.first.hash) or 0.0)
     further = math.fsum(itertools.chain(*larger)) / len(first)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from reports.facts.standings import Ranked, RecordStandings, in_study_order
 from reports.ledger import Record, is_explored, is_fresh
 from study.search.budget import Budget, Running
-from study.search.course import Explorer, StudyDesign
+from study.search.design import Explorer, StudyDesign
 from study.search.seed_race import StudySeedRace
 from study.trial import Trial
 from trainables.recipe import Recipe

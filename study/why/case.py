@@ -84,7 +84,7 @@ class StudyCase:
     request: Request
     folder: Path
     """The results folder, where files of suspect rows are written."""
-    place: str = ""
+    location: str = ""
     """The results folder or URL, as a person writes it in a command."""
     shared: Path | None = None
     """Folder for embeddings of frozen encoders, which trainings share."""
@@ -101,8 +101,10 @@ class StudyCase:
         if used and used.recipe in results.finals:
             recipe = Recipe.from_flat(results.finals[used.recipe][0].recipe)
         info = results.info
-        place = results_place(info)
-        return cls(recipe, results.base, results.evaluation, goal, info.request, results.folder, place, shared, answer)
+        location = results_place(info)
+        return cls(
+            recipe, results.base, results.evaluation, goal, info.request, results.folder, location, shared, answer
+        )
 
     # --- rows and items
 
@@ -111,10 +113,10 @@ class StudyCase:
         """All training rows."""
         return [*rows_of(self.train)]
 
-    def places(self, numbers: Sequence[int]) -> list[str]:
+    def row_locations(self, numbers: Sequence[int]) -> list[str]:
         """Return the file and line of each row: in the person's own file, or in the prepared file if the own one is
         gone or lacks the row."""
-        places = {number: f"{self.train}, line {number + 1}" for number in numbers}
+        locations = {number: f"{self.train}, line {number + 1}" for number in numbers}
         equal: dict[str, list[int]] = {json.dumps(self.rows[number]): [] for number in numbers}
         for number, row in enumerate(self.rows):
             equal.get(json.dumps(row), []).append(number)
@@ -124,8 +126,8 @@ class StudyCase:
                 source = training_files(request.train, request.columns, request.labels, request.max_rows)
                 for where, row in source.located(Counter()):
                     if left := equal.get(json.dumps(row)):
-                        places[left.pop(0)] = where
-        return [places[number] for number in numbers]
+                        locations[left.pop(0)] = where
+        return [locations[number] for number in numbers]
 
     @property
     def train(self) -> Path:
@@ -136,8 +138,8 @@ class StudyCase:
     def held_out_files(self) -> dict[str, tuple[str, ...]]:
         """Files of rows that the study put aside of its training data, by option. Other training data must not alter
         them."""
-        places = {part: self.train.with_name(HELD_OUT[number]) for part, number in (("dev", DEV), ("test", TEST))}
-        files = {part: path if path.is_dir() else path.with_suffix(".jsonl") for part, path in places.items()}
+        paths = {part: self.train.with_name(HELD_OUT[number]) for part, number in (("dev", DEV), ("test", TEST))}
+        files = {part: path if path.is_dir() else path.with_suffix(".jsonl") for part, path in paths.items()}
         return {part: (str(path),) for part, path in files.items() if path.exists()}
 
     @property
@@ -150,7 +152,7 @@ class StudyCase:
         """Training rows with an anchor and a positive, at most `MOST_ROWS`."""
         pairs = [pair for number, row in enumerate(self.rows) if (pair := _pair(number, row)) and pair.positives]
         chosen = np.random.default_rng(0).permutation(len(pairs))[:MOST_ROWS]
-        return [pairs[place] for place in sorted(chosen.tolist())]
+        return [pairs[index] for index in sorted(chosen.tolist())]
 
     @property
     def tasks(self) -> list[str]:

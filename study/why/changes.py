@@ -80,8 +80,8 @@ def by_rows(case: StudyCase, cause: Cause) -> bool:
 def without(case: StudyCase, cause: Cause) -> str:
     """Write a file of the rows that a cause does not suspect, and a file of the suspect rows. Return the first file."""
     named = {*cause.rows}
-    places = zip(case.places(cause.rows), cause.rows, strict=True)
-    _write(case, f"{cause.name}-{SUSPECTS}", ({"place": place, **case.rows[number]} for place, number in places))
+    located = zip(case.row_locations(cause.rows), cause.rows, strict=True)
+    _write(case, f"{cause.name}-{SUSPECTS}", ({"place": location, **case.rows[number]} for location, number in located))
     return _write(
         case, f"{cause.name}-{COLLECTED}", (row for number, row in enumerate(case.rows) if number not in named)
     )

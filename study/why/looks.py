@@ -63,7 +63,7 @@ def mislabelled(case: StudyCase) -> Cause | None:
     error /= max(1 - 2 * halves[1], 0.1)
     if wrong < max(LEAST_WRONG, 2 * error):
         return None
-    rows = tuple(pairs[place].number for place in suspects(farther, usual, wrong))
+    rows = tuple(pairs[index].number for index in suspects(farther, usual, wrong))
     facts = {"wrong": wrong, "of": len(pairs), "suspects": len(rows)}
     return Cause("mislabelled", ALL_WRONG * wrong, facts=facts, rows=rows)
 
@@ -76,7 +76,7 @@ def suspects(farther: np.ndarray, usual: np.ndarray, wrong: float) -> list[int]:
     expected = (1 - wrong) * len(farther) * (beyond + 1) / (len(usual) + 1)
     within = np.flatnonzero(expected <= RIGHT * np.arange(1, len(order) + 1))
     most = min(within.max(initial=-1) + 1, int(wrong * len(farther) / (1 - RIGHT)))
-    return [int(place) for place in order[:most]]
+    return [int(index) for index in order[:most]]
 
 
 def _farther(case: StudyCase, pairs: Sequence[tuple[str, str]]) -> np.ndarray:  # (pairs,)
@@ -138,8 +138,8 @@ def _met_in_a_batch(case: StudyCase) -> float:
     pairs, batch = case.pairs, int(str(case.recipe.flat().get(BATCH, 0)))
     own = [pair.positives[0] for pair in pairs]
     vectors = case.embedded(own, documents=True)
-    places = zip(*np.nonzero(np.triu(vectors @ vectors.T >= ALIKE, 1)), strict=True)
-    copies = sum(own[i] != own[j] and near_copies(own[i], own[j]) for i, j in places)
+    index_pairs = zip(*np.nonzero(np.triu(vectors @ vectors.T >= ALIKE, 1)), strict=True)
+    copies = sum(own[i] != own[j] and near_copies(own[i], own[j]) for i, j in index_pairs)
     return min(1.0, 2 * copies / max(1, len(pairs)) * (batch - 1) / max(1, len(pairs) - 1))
 
 
@@ -157,7 +157,7 @@ def unlike(case: StudyCase) -> Cause | None:
     size = min(TEXTS, *map(len, sides))
     if size < 10:
         return None
-    drawn = [[[*side][place] for place in random.permutation(len(side))[:size]] for side in sides]
+    drawn = [[[*side][index] for index in random.permutation(len(side))[:size]] for side in sides]
     vectors, labels = case.embedded([*drawn[0], *drawn[1]]), np.repeat([0, 1], size)
     # Features of unit length hardly move weights at the usual penalty.
     scores = cross_val_predict(LogisticRegression(C=10.0, max_iter=1000), vectors, labels, cv=5, method="predict_proba")
@@ -206,12 +206,12 @@ def ceiling(case: StudyCase) -> Cause | None:
 
 def _doubled(documents: JudgedDocuments) -> Iterator[int]:
     """Yield, for each query, the number of documents that equal a relevant document but are not judged relevant."""
-    places: dict[str, list[int]] = {}
+    numbers: dict[str, list[int]] = {}
     for number, text in enumerate(documents.texts):
-        places.setdefault(normalise(text), []).append(number)
+        numbers.setdefault(normalise(text), []).append(number)
     for judged, own in zip(documents.judged, documents.own, strict=True):
         right = {number for number, grade in judged.items() if grade > 0}
-        alike = {other for number in right for other in places[normalise(documents.texts[number])]}
+        alike = {other for number in right for other in numbers[normalise(documents.texts[number])]}
         yield len(alike - right - {int(own)})
 
 

@@ -30,11 +30,11 @@ LISTED = 20
 """Largest number of suspect rows of a cause that are shown."""
 
 
-def write(place: ResultsLocation, minutes: float | None) -> Iterator[str]:
+def write(location: ResultsLocation, minutes: float | None) -> Iterator[str]:
     """Look for causes, also by tries of that many `minutes` (None: no tries), write the page, and yield lines for a
     console. `UserError` if the study does not use a person's own data."""
-    place.pull()
-    results = Results.load(place.folder)
+    location.pull()
+    results = Results.load(location.folder)
     with tempfile.TemporaryDirectory() as shared:
         case = StudyCase.of(results, Path(shared))
         yield words.begin(case, minutes)
@@ -46,8 +46,8 @@ def write(place: ResultsLocation, minutes: float | None) -> Iterator[str]:
     load(FORMATS["md"].writer)(
         Document(results, f"Why: {results.info.space}", (WrittenSection("why", "", blocks, False),)), path
     )
-    place.push_changed()
-    yield str(place.address_of(PAGE))
+    location.push_changed()
+    yield str(location.address_of(PAGE))
 
 
 def causes_of(case: StudyCase, minutes: float | None) -> tuple[list[Cause], list[Gained], Tries | None]:
@@ -83,8 +83,8 @@ def lines(case: StudyCase, causes: Sequence[Cause], taken_back: Sequence[Gained]
         yield f"Gain   {sentence}"
     if not causes:
         yield f"Why    {words.nothing(tries)}"
-    for place, cause in enumerate(causes, 1):
-        yield f"{place:<6} {words.TITLES[cause.name]}{words.points(cause)}: {words.evidence(cause)}"
+    for rank, cause in enumerate(causes, 1):
+        yield f"{rank:<6} {words.TITLES[cause.name]}{words.points(cause)}: {words.evidence(cause)}"
         yield f"       {words.command(cause, case) or words.OTHERWISE.get(cause.name, '')}"
         if "train" in cause.mend:
             yield f"       these rows: {_suspects_file(case, cause)}"
@@ -99,8 +99,8 @@ def blocks_of(
     if not causes:
         sentence = words.nothing(tries)
         yield f"{sentence[0].upper()}{sentence[1:]}."
-    for place, cause in enumerate(causes, 1):
-        yield f"**{place}. {words.TITLES[cause.name]}**{words.points(cause)}: {text(words.evidence(cause))}."
+    for rank, cause in enumerate(causes, 1):
+        yield f"**{rank}. {words.TITLES[cause.name]}**{words.points(cause)}: {text(words.evidence(cause))}."
         if mend := words.command(cause, case):
             yield CodeBlock(mend)
         elif cause.name in words.OTHERWISE:
@@ -111,8 +111,8 @@ def blocks_of(
 
 def _suspects(case: StudyCase, cause: Cause) -> list[str]:
     first = cause.rows[:LISTED]
-    places = zip(case.places(first), first, strict=True)
-    shown = [f"{place}: {row_in_words(case.rows[number])}" for place, number in places]
+    located = zip(case.row_locations(first), first, strict=True)
+    shown = [f"{location}: {row_in_words(case.rows[number])}" for location, number in located]
     more = len(cause.rows) - len(shown)
     where = f": all are in {_suspects_file(case, cause)}" if "train" in cause.mend else ""
     return [*shown, *([f"and {count(more, 'more row')}{where}"] if more > 0 else [])]

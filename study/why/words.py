@@ -156,8 +156,8 @@ def command(cause: Cause, case: StudyCase) -> str:
         changes["set"] = (*keys, *(f"{key}={written(value)}" for key, value in changes["set"].items()))
     if "train" in changes:
         changes |= {"columns": None, "labels": None, **case.held_out_files}
-    place, query, rest = case.place.partition("?")
-    own = f"{place.rstrip('/')}-{MENDED}-{cause.name}{query}{rest}"
+    path, query, rest = case.location.partition("?")
+    own = f"{path.rstrip('/')}-{MENDED}-{cause.name}{query}{rest}"
     return dataclasses.replace(case.request, **changes, results=own).command
 
 

@@ -84,9 +84,9 @@ def test_without_the_base_settings_there_is_nothing_to_replay() -> None:
 
 
 def test_what_is_asked_for_becomes_the_nearest_recipe_that_was_not_tried(own: Replayed) -> None:
-    for place, chosen in enumerate(own.points):
-        assert own.nearest(chosen) == place
-        assert own.nearest(chosen, {place}) != place
+    for index, chosen in enumerate(own.points):
+        assert own.nearest(chosen) == index
+        assert own.nearest(chosen, {index}) != index
     rates = [float(str(point[RATE])) for point in own.points]
     base = own.points[own.base]
     for rate in (1e-5, 4e-5, 2.9e-4):
@@ -144,21 +144,21 @@ def test_a_seed_says_the_same_to_whoever_asks(own: Replayed) -> None:
 def test_a_proposer_asks_for_each_recipe_once_and_tells_its_own_values(own: Replayed, sampler: str) -> None:
     entry = SAMPLERS[sampler]
     proposer = Proposer(own, entry.build(0), conditional=entry.conditional, first=[own.numbers[5], 9999])
-    places = []
+    indices = []
     while proposer.has_more():
-        trial, place = proposer.ask()
-        proposer.tell(trial, float(own.truth[place]))
-        assert {key: trial.params[key] for key in own.points[place]} == own.points[place]
-        places.append(place)
-    assert places[0] == 5
-    assert sorted(places) == [*range(len(own.recipes))]
+        trial, index = proposer.ask()
+        proposer.tell(trial, float(own.truth[index]))
+        assert {key: trial.params[key] for key in own.points[index]} == own.points[index]
+        indices.append(index)
+    assert indices[0] == 5
+    assert sorted(indices) == [*range(len(own.recipes))]
 
 
 def test_our_search_finds_a_good_recipe_and_says_to_use_it(own: Replayed, tables: Mapping[str, OwnTable]) -> None:
     first = portfolio([tables["b"], tables["c"]], 8)
     for time, lacking in ((8, 4.0), (16, 1.0)):
         ended = search(own, time, first, 0)
-        assert own.truth.max() - own.truth[ended.place] <= lacking
+        assert own.truth.max() - own.truth[ended.recommended] <= lacking
         assert ended == search(own, time, first, 0)
     assert ended.kind == "use"
 
@@ -167,9 +167,9 @@ def test_peers_end_with_the_best_development_score_of_their_time(own: Replayed) 
     for peer in peers.PEERS:
         if peer.name == "Optuna's Gaussian process":  # takes as long as all others
             continue
-        places = peers.search(own, (8.0, 16.0, 32.0), [own.numbers[3]], 0, peer)
-        assert None not in places
-        assert own.truth[places[2]] >= own.truth[places[0]] - 1
+        indices = peers.search(own, (8.0, 16.0, 32.0), [own.numbers[3]], 0, peer)
+        assert None not in indices
+        assert own.truth[indices[2]] >= own.truth[indices[0]] - 1
     portfolio = next(peer for peer in peers.PEERS if peer.portfolio)
     assert peers.search(own, (2.5,), [own.numbers[3]], 0, portfolio) == [3]
 

@@ -69,14 +69,14 @@ def test_names_say_what_things_are(room: str) -> None:
 def test_a_class_name_stands_for_one_thing() -> None:
     texts = {path: path.read_text() for path in files(*ROOMS)}
     words = Counter(name for text in texts.values() for name in re.findall(r"\bclass (\w+)", text))
-    places: dict[str, list[str]] = defaultdict(list)
+    paths: dict[str, list[str]] = defaultdict(list)
     for path, text in texts.items():
         if not any(words[name] > 1 for name in re.findall(r"\bclass (\w+)", text)):
             continue  # most files, and much sooner
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.ClassDef):
-                places[node.name].append(str(path.relative_to(ROOT)))
-    assert not {name: where for name, where in places.items() if len(where) > 1}
+                paths[node.name].append(str(path.relative_to(ROOT)))
+    assert not {name: where for name, where in paths.items() if len(where) > 1}
 
 
 def test_the_rule_sees_every_kind_of_name() -> None:

@@ -369,15 +369,15 @@ def test_auto_is_bf16_where_the_gpu_does_not_emulate_it(native: bool, monkeypatc
 def test_mixing_devices_is_refused():
     """What the tests above would see."""
     gpu, cpu = torch.ones(3, 2, device="cuda"), torch.ones(3, 2)
-    places, generator = torch.tensor([1, 0]), torch.Generator()
+    indices, generator = torch.tensor([1, 0]), torch.Generator()
     assert (gpu.device, gpu.is_cuda, cpu.to(GPU).device, gpu.cpu().is_cuda) == (GPU, True, GPU, False)
     refused = [
         lambda: gpu + cpu,
         lambda: cpu.add_(gpu),
         lambda: gpu @ cpu.T,
         lambda: torch.cat([gpu, cpu]),
-        lambda: gpu.index_select(0, places),
-        lambda: cpu[places.to(GPU)],
+        lambda: gpu.index_select(0, indices),
+        lambda: cpu[indices.to(GPU)],
         lambda: torch.stack([gpu[0, 0], torch.tensor(1.0)]),
         lambda: nn.Linear(2, 2)(gpu),
         lambda: torch.randn(2, generator=generator, device=GPU),
@@ -389,13 +389,13 @@ def test_mixing_devices_is_refused():
             mixed()
     with pytest.raises(TypeError, match="numpy"):
         gpu.numpy()
-    assert torch.equal((gpu[places] * torch.tensor(2.0)).cpu(), torch.full((2, 2), 2.0))
+    assert torch.equal((gpu[indices] * torch.tensor(2.0)).cpu(), torch.full((2, 2), 2.0))
 
 
 def test_waits_are_counted():
     """What the tests above would see."""
-    gpu, places, mask = torch.ones(3, device="cuda"), torch.tensor([1, 0]), torch.tensor([True, False, True]).to(GPU)
-    pinned = places.pin_memory()
+    gpu, indices, mask = torch.ones(3, device="cuda"), torch.tensor([1, 0]), torch.tensor([True, False, True]).to(GPU)
+    pinned = indices.pin_memory()
     waiting = {
         "item": lambda: float(gpu.sum()),
         "if": lambda: bool(mask.any()),
@@ -403,7 +403,7 @@ def test_waits_are_counted():
         "list": lambda: gpu.tolist(),
         "copied": lambda: torch.tensor([1.0], device="cuda"),
         "mask": lambda: gpu[mask],
-        "places on the CPU": lambda: gpu[places],
+        "places on the CPU": lambda: gpu[indices],
         "nonzero": lambda: mask.nonzero(),
         "unique": lambda: gpu.unique(),
         "bincount": lambda: mask.int().bincount(),

@@ -32,8 +32,8 @@ def model_folder(
     """A sentence-transformers model with those modules after its pooling, as far as its settings say. `pooling`: its
     module's flag; without one it is a plain transformer. `config`: more of the transformer's."""
     kinds = ["Transformer", "Pooling", *after]
-    modules = [{"type": f"sentence_transformers.models.{kind}", "path": f"{place}_{kind}" if place else ""}
-               for place, kind in enumerate(kinds)]  # fmt: skip
+    modules = [{"type": f"sentence_transformers.models.{kind}", "path": f"{index}_{kind}" if index else ""}
+               for index, kind in enumerate(kinds)]  # fmt: skip
     files = {
         "config.json": {"model_type": "bert", "num_hidden_layers": 2, "max_position_embeddings": 512, **(config or {})},
         "modules.json": modules,

@@ -223,9 +223,9 @@ def test_more_seeds_than_anybody_has(tmp_path: Path) -> None:
 @pytest.mark.parametrize("brief", [True, False])
 def test_a_preview_has_it_where_there_are_finals(tmp_path: Path, brief: bool) -> None:
     lines = preview(plan_of(tmp_path, "--finals", "1x4"), CLUSTER, ALLOTMENT, brief=brief).splitlines()
-    place = next(number for number, line in enumerate(lines) if line.startswith("then the finals"))
-    assert lines[place + 1].startswith("finals: 1 recipe x 4 fresh seeds show a gain of ")
-    assert lines[place + 2].startswith("finals: a gain of 0.5, 1 or 2 points needs ")
+    index = next(number for number, line in enumerate(lines) if line.startswith("then the finals"))
+    assert lines[index + 1].startswith("finals: 1 recipe x 4 fresh seeds show a gain of ")
+    assert lines[index + 2].startswith("finals: a gain of 0.5, 1 or 2 points needs ")
     assert "points" not in preview(plan_of(tmp_path, "--finals", "none"), CLUSTER, ALLOTMENT, brief=brief)
 
 

@@ -70,7 +70,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     ("stage", "number"),
-    [(stage, (*CODES,)[place % 2]) for place, stage in enumerate((*BEFORE, *WITHIN, *AFTER))],
+    [(stage, (*CODES,)[index % 2]) for index, stage in enumerate((*BEFORE, *WITHIN, *AFTER))],
 )
 @pytest.mark.usefixtures("without_ray")
 def test_a_signal_is_answered_at_every_stage(

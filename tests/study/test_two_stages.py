@@ -28,8 +28,8 @@ SEARCH = ("--space", "scl_ablation", "--scale", "laptop", "--search", "optuna")
 
 
 def plan_of(*arguments: str, results: Path | None = None) -> Plan:
-    place = ("--results", str(results)) if results else ()
-    return plans.plan_of(*SEARCH, *arguments, *place)
+    option = ("--results", str(results)) if results else ()
+    return plans.plan_of(*SEARCH, *arguments, *option)
 
 
 @pytest.mark.parametrize(

@@ -156,14 +156,14 @@ def _messages(path: Path) -> Iterator[Any]:
     """Of one run's file."""
     from wandb.proto.wandb_internal_pb2 import Record
 
-    content, place, parts = path.read_bytes(), FILE_HEADER, b""
-    while place + HEADER <= len(content):
-        if BLOCK - place % BLOCK < HEADER:  # the rest of a block that is too short for a header
-            place += BLOCK - place % BLOCK
+    content, offset, parts = path.read_bytes(), FILE_HEADER, b""
+    while offset + HEADER <= len(content):
+        if BLOCK - offset % BLOCK < HEADER:  # the rest of a block that is too short for a header
+            offset += BLOCK - offset % BLOCK
             continue
-        _, length, kind = struct.unpack("<IHB", content[place : place + HEADER])
-        parts += content[place + HEADER : place + HEADER + length]
-        place += HEADER + length
+        _, length, kind = struct.unpack("<IHB", content[offset : offset + HEADER])
+        parts += content[offset + HEADER : offset + HEADER + length]
+        offset += HEADER + length
         if kind in (FULL, LAST):
             yield Record.FromString(parts)
             parts = b""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from study.engine.checkpoints import DIGESTS, TaskCheckpoints, places
+from study.engine.checkpoints import DIGESTS, TaskCheckpoints, checkpoint_folders
 
 KEY = "0123456789ab-0"
 
@@ -57,7 +57,9 @@ def fetched(results: Path, to: Path) -> int | None:
 
 def newest(results: Path) -> Path:
     return next(
-        results / place for place in places(KEY) if (results / place / "deep" / "state.bin").read_bytes()[-1] == 3
+        results / folder
+        for folder in checkpoint_folders(KEY)
+        if (results / folder / "deep" / "state.bin").read_bytes()[-1] == 3
     )
 
 
@@ -68,7 +70,7 @@ def test_the_newest_is_taken_and_the_one_before_stays(results: Path, tmp_path: P
     after.fetch(tmp_path / "after")
     send(after, tmp_path / "4", 4)  # over that of step 2, by a process that has fetched
     assert fetched(results, tmp_path / "again") == 4
-    shutil.rmtree(results / places(KEY)[1])
+    shutil.rmtree(results / checkpoint_folders(KEY)[1])
     assert fetched(results, tmp_path / "left") == 3
 
 
@@ -103,8 +105,8 @@ def test_a_damaged_one_costs_an_interval_and_changes_no_score(
 
 
 def test_with_both_damaged_the_training_begins_anew_and_its_checkpoints_count(results: Path, tmp_path: Path) -> None:
-    for place in places(KEY):
-        (results / place / "deep" / "state.bin").write_bytes(b"?")
+    for folder in checkpoint_folders(KEY):
+        (results / folder / "deep" / "state.bin").write_bytes(b"?")
     checkpoints = TaskCheckpoints(Folder(results), KEY)
     assert checkpoints.fetch(tmp_path / "to") is None
     send(checkpoints, tmp_path / "new", 1)
@@ -112,7 +114,7 @@ def test_with_both_damaged_the_training_begins_anew_and_its_checkpoints_count(re
 
 
 def test_a_checkpoint_of_an_older_version_is_gone_on_from(tmp_path: Path) -> None:
-    old = tmp_path / "results" / places(KEY)[0] / "deep" / "state.bin"
+    old = tmp_path / "results" / checkpoint_folders(KEY)[0] / "deep" / "state.bin"
     old.parent.mkdir(parents=True)
     old.write_bytes(b"\x07")
     assert fetched(tmp_path / "results", tmp_path / "to") == 7

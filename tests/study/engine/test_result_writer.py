@@ -89,22 +89,22 @@ class Better:
 class Stage:
     """A result writer and a coordinator, with all that they work with."""
 
-    def __init__(self, place: ResultsLocation, witness: Witness, process: InOneProcess) -> None:
-        self.place, self.witness, self.process = place, witness, process
+    def __init__(self, location: ResultsLocation, witness: Witness, process: InOneProcess) -> None:
+        self.location, self.witness, self.process = location, witness, process
         self.removed: list[str] = []
         self.settled: dict[str, Record | None] = {}
         self.scheduler = Better()
-        self.coordinator = Coordinator(place.folder)
+        self.coordinator = Coordinator(location.folder)
         self.actor = process.actor(self.coordinator)
         transport: Any = SimpleNamespace(remove=self.removed.append)
-        callbacks = Dispatch(followed.study_state(place.folder / "followed-study"))
+        callbacks = Dispatch(followed.study_state(location.folder / "followed-study"))
         settle, models = self.settled.__setitem__, ModelsKept("rows", [STS])
-        self.writer = ResultWriter(place, self.actor, transport, self.scheduler, callbacks, settle, models)
+        self.writer = ResultWriter(location, self.actor, transport, self.scheduler, callbacks, settle, models)
 
     def begin(self, *trials: StudyTrial, key: str | None = None, done: tuple[str, ...] = ()) -> WorkerTask:
         """Also what a worker sends before it tells of a record: the model."""
         for trial in trials:
-            write_whole(self.place.folder / MODELS / trial.key / "config.json", "{}")
+            write_whole(self.location.folder / MODELS / trial.key / "config.json", "{}")
         task = WorkerTask(key or trials[0].key, tuple(trials), done=frozenset(done))
         self.writer.begin(task)
         return task
@@ -131,13 +131,13 @@ class Stage:
     def end_actor(self, trial: StudyTrial, error: Exception) -> None:
         """Tune's actor of the trial ends by that error."""
         tunes = Trial("trainable", config={"key": trial.key}, stub=True)
-        tunes.storage = SimpleNamespace(trial_driver_staging_path=str(self.place.folder.parent))
+        tunes.storage = SimpleNamespace(trial_driver_staging_path=str(self.location.folder.parent))
         tunes.handle_error(error)
         StudyLoop(self.writer).on_trial_recover(1, [tunes], tunes)
 
     def files(self) -> set[str]:
         """Of the results, without those of the study that callbacks follow."""
-        folder = self.place.folder
+        folder = self.location.folder
         paths = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
         return {name for name in paths if not name.startswith("followed-study")}
 
@@ -164,24 +164,24 @@ def failure(trial: StudyTrial, reason: str = "no such file", details: str = "a t
 
 
 @pytest.fixture
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> ResultsLocation:
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> ResultsLocation:
     """A folder; or a URL, too, for what is brought there and taken from there."""
     url = f"memory://{uuid.uuid4().hex}/results" if getattr(request, "param", "folder") == "url" else None
     return ResultsLocation(tmp_path / "results", url)
 
 
-also_at_a_url = pytest.mark.parametrize("place", ["folder", slow_case("url")], indirect=True)
+also_at_a_url = pytest.mark.parametrize("location", ["folder", slow_case("url")], indirect=True)
 
 
 @pytest.fixture
-def stage(place: ResultsLocation, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+def stage(location: ResultsLocation, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     process = InOneProcess(monkeypatch)
     monkeypatch.setattr(module, "ray", process)
     monkeypatch.setattr(module, "HALT_SECONDS", 0.1)  # no group here is asked for a checkpoint
-    witness = Witness(place.folder)
+    witness = Witness(location.folder)
     seen = CallbackEntry("seen", lambda state: witness, "for this test")
     monkeypatch.setattr(dispatch, "CALLBACKS", Registry("callback", seen))
-    yield Stage(place, witness, process)
+    yield Stage(location, witness, process)
     process.close()
 
 
@@ -191,7 +191,7 @@ def written(monkeypatch: pytest.MonkeyPatch, stage: Stage) -> list[str]:
     push, write = ResultsLocation.push, Ledger.write
 
     def note_write(path: Path, content: Any) -> None:
-        order.append(path.relative_to(stage.place.folder).as_posix())
+        order.append(path.relative_to(stage.location.folder).as_posix())
         write_whole(path, content)
 
     def note_push(self: ResultsLocation, name: str) -> None:
@@ -209,7 +209,7 @@ def written(monkeypatch: pytest.MonkeyPatch, stage: Stage) -> list[str]:
     return order
 
 
-@pytest.mark.parametrize("place", ["folder", "url"], indirect=True)
+@pytest.mark.parametrize("location", ["folder", "url"], indirect=True)
 def test_a_record_is_written_last_and_only_then_shown(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     trial = stage.begun()
     order = written(monkeypatch, stage)
@@ -229,8 +229,8 @@ def test_a_record_is_written_last_and_only_then_shown(stage: Stage, monkeypatch:
     assert stage.coordinator._settled == {trial.key}
     stage.writer.finish()  # checkpoints are removed on a thread
     assert stage.removed == [f"{TRAIN}/{trial.key}", f"{TRAIN}/{trial.key}.second"]
-    if stage.place.url:
-        remote = storage(stage.place.url)
+    if stage.location.url:
+        remote = storage(stage.location.url)
         assert [name for name in stage.files() if remote.read(name) is None] == []
 
 
@@ -326,16 +326,16 @@ def test_a_record_that_is_told_twice_is_kept_once(stage: Stage) -> None:
     assert [event[0] for event in stage.witness.events] == ["finished"]
     assert stage.coordinator._settled == {trial.key}
     assert stage.writer.failed == 0
-    assert read_failures(stage.place.folder) == []
+    assert read_failures(stage.location.folder) == []
 
 
 def test_a_failure_tells_no_secret_in_a_short_line(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_planted0token1")
     trial = stage.begun()
     stage.tell(failure(trial, "401 for hf_planted0token1\n" + "and so on \x1b[31m" * 1000, "Bearer hf_planted0token1"))
-    (written,) = (stage.place.folder / FAILURES).iterdir()
+    (written,) = (stage.location.folder / FAILURES).iterdir()
     assert "planted" not in written.read_text()
-    (failed,) = read_failures(stage.place.folder)
+    (failed,) = read_failures(stage.location.folder)
     assert failed.reason.startswith("401 for [HF_TOKEN] and so on")
     assert failed.reason.isprintable()
     assert len(failed.reason) < 1100
@@ -348,21 +348,21 @@ def test_a_failure_is_written_and_goes_away_when_it_is_tried_again(stage: Stage)
     stage.tell(failure(trial), failure(trial), result(trial))
     assert stage.settled == {trial.key: None}
     assert stage.writer.failed == 1
-    (failed,) = read_failures(stage.place.folder)
+    (failed,) = read_failures(stage.location.folder)
     assert (failed.key, failed.name, failed.reason) == (trial.key, "row 0", "no such file")
     assert failed.recipe == dict(trial.recipe.flat())
-    assert json.loads((stage.place.folder / FAILURES / f"{trial.key}.json").read_text())["details"] == "a trace"
+    assert json.loads((stage.location.folder / FAILURES / f"{trial.key}.json").read_text())["details"] == "a trace"
     assert stage.witness.events == [("failed", trial.key, "no such file")]
     assert stage.removed == []  # its checkpoint serves the next try
     stage.begin(trial)
-    assert read_failures(stage.place.folder) == []
+    assert read_failures(stage.location.folder) == []
 
 
-@pytest.mark.parametrize("place", ["folder", "url"], indirect=True)
+@pytest.mark.parametrize("location", ["folder", "url"], indirect=True)
 def test_a_population_keeps_its_checkpoint_until_its_last_member(stage: Stage) -> None:
     trials = [made(number) for number in range(3)]
     stage.begin(*trials, key="population-1", done=(trials[0].key,))
-    members = stage.place.folder / POPULATIONS / "population-1.json"
+    members = stage.location.folder / POPULATIONS / "population-1.json"
     assert json.loads(members.read_text()) == [trial.key for trial in trials]
     stage.tell(result(trials[1]))
     assert stage.removed == []
@@ -371,8 +371,8 @@ def test_a_population_keeps_its_checkpoint_until_its_last_member(stage: Stage) -
     stage.writer.finish()  # checkpoints are removed on a thread
     assert stage.removed == [f"{TRAIN}/population-1", f"{TRAIN}/population-1.second"]
     assert not members.exists()
-    if stage.place.url:
-        assert not storage(stage.place.url).has(f"{POPULATIONS}/population-1.json")
+    if stage.location.url:
+        assert not storage(stage.location.url).has(f"{POPULATIONS}/population-1.json")
 
 
 def test_each_member_is_told_its_own_loss(stage: Stage) -> None:
@@ -549,7 +549,7 @@ def test_a_full_disk_of_a_worker_s_machine_ends_the_study_and_what_is_told_after
     assert isinstance(stage.writer.problem, UserError)
     assert str(stage.writer.problem) == "the disk of /tmp is full"
     assert StudyLoop(stage.writer).stop_all()
-    assert read_failures(stage.place.folder) == []
+    assert read_failures(stage.location.folder) == []
     assert list(stage.settled) == [trials[0].key, trials[2].key, trials[1].key]
     assert not stage.writer.drain()
     assert orders == [[HALT]]  # once
@@ -565,7 +565,7 @@ class Broken(Callback):
 
 
 def test_a_callback_that_raises_is_left_out(
-    place: ResultsLocation, stage: Stage, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    location: ResultsLocation, stage: Stage, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unbuilt(state: Any) -> Callback:
         raise RuntimeError("no key")
@@ -574,7 +574,7 @@ def test_a_callback_that_raises_is_left_out(
     dispatch.CALLBACKS.add(CallbackEntry("leaving", lambda state: Broken(SystemExit(0)), "would end it"))
     dispatch.CALLBACKS.add(CallbackEntry("unbuilt", unbuilt, "is never made"))
     dispatch.CALLBACKS.add(CallbackEntry("unasked", lambda state: None, "nobody asked for it"))
-    stage = Stage(place, stage.witness, stage.process)
+    stage = Stage(location, stage.witness, stage.process)
     trial = stage.begun()
     stage.tell(result(trial))
     stage.writer.drain()
@@ -608,7 +608,7 @@ def test_the_end_waits_for_scores_that_are_made_apart(stage: Stage, monkeypatch:
     assert stage.writer.problem is None
     assert len(slept) >= 4
     assert stage.settled[trials[0].key] is not None
-    assert [failed.reason for failed in read_failures(stage.place.folder)] == [
+    assert [failed.reason for failed in read_failures(stage.location.folder)] == [
         "its scores were not made: the machine died"
     ]
 
@@ -637,7 +637,7 @@ def test_when_the_time_is_over_what_runs_is_halted_and_the_study_ends(
     assert not stage.writer.drain()
     assert (loop.stop_all(), orders, working.done()) == (True, [[HALT]], True)
     stage.writer.finish()  # waits for nobody
-    assert (stage.writer.problem, stage.writer.failed, read_failures(stage.place.folder)) == (None, 0, [])
+    assert (stage.writer.problem, stage.writer.failed, read_failures(stage.location.folder)) == (None, 0, [])
     assert [*stage.settled] == [trials[0].key] * ends
 
 
@@ -701,7 +701,7 @@ def test_a_stop_at_any_line_loses_no_score_that_was_handed_over(stage: Stage, mo
         soon = False
         come()
         stage.writer.halt()
-        assert all((stage.place.folder / LEDGER / f"{trial.key}.json").is_file() for trial in (handed, kept)), line
+        assert all((stage.location.folder / LEDGER / f"{trial.key}.json").is_file() for trial in (handed, kept)), line
         if stopped.left > 0:
             break
     assert line > 50
@@ -750,9 +750,9 @@ def test_what_would_be_written_through_a_link_ends_the_study(stage: Stage, name:
     (tmp_path / "outside").mkdir()
     trials = [made(0), made(1)]
     stage.begin(*trials[: 1 + (name == POPULATIONS)])
-    folder = stage.place.folder / name
+    folder = stage.location.folder / name
     if folder.exists():
-        folder.rename(stage.place.folder / "before")
+        folder.rename(stage.location.folder / "before")
     folder.symlink_to(tmp_path / "outside")
     if name == POPULATIONS:
         stage.begin(*trials, key="together")

@@ -40,7 +40,7 @@ def write_files(folder: str, files: dict[str, str]) -> str:
 def test_two_encoders_make_a_space_that_can_run(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     """Every kind is the first once, and the second once. Each as it came, with what it says of itself, beside its base
     settings."""
-    models = [ENCODERS[kind](f"{place}-model") for place, kind in enumerate(pair)]
+    models = [ENCODERS[kind](f"{index}-model") for index, kind in enumerate(pair)]
     plan = plan_of("--train", write("pairs"), "--encoder", *models, "--dry-run")
     check_plan(plan)
     untrained_recipes = [plan.rows[label] for label in plan.rows if label.endswith("untrained")]
@@ -52,7 +52,7 @@ def test_two_encoders_make_a_space_that_can_run(pair: tuple[str, str], capsys: p
         assert untrained == as_it_came(trained)
         assert trained.encoder.max_length is None
     lengths = {"finished": "256 tokens", "own pipeline": "256 tokens", "prompts": "77 tokens", "plain": "all of a text"}
-    read = [f"{place}-model {lengths[kind]}" for place, kind in enumerate(pair) if kind in lengths]
+    read = [f"{index}-model {lengths[kind]}" for index, kind in enumerate(pair) if kind in lengths]
     assert f"longest input of each encoder (encoder.max_length): {', '.join(read)}" in capsys.readouterr().out
 
 

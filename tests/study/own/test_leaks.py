@@ -22,7 +22,7 @@ PAIRS = [(f"a {noun} stands near the {other}", f"the {other} is beside a {noun}"
 
 
 def write(path: Path, pairs: list[tuple[str, str]]) -> str:
-    rows = [{"sentence1": left, "sentence2": right, "score": place % 5} for place, (left, right) in enumerate(pairs)]
+    rows = [{"sentence1": left, "sentence2": right, "score": index % 5} for index, (left, right) in enumerate(pairs)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return str(path)
 
@@ -95,7 +95,7 @@ def test_the_notes_of_a_space_are_the_studys(tmp_path: Path) -> None:
 
 def test_classes_are_held_against_the_training_data_too(tmp_path: Path) -> None:
     """A dev file of classes is what classifiers are trained on; a test file alone is tested by folds."""
-    texts = [(f"{left}, {right}", str(place % 2)) for place, (left, right) in enumerate(PAIRS)]
+    texts = [(f"{left}, {right}", str(index % 2)) for index, (left, right) in enumerate(PAIRS)]
     for name, rows in (("dev", texts[:20]), ("test", texts[20:40])):
         (tmp_path / f"{name}.jsonl").write_text(
             "".join(json.dumps({"sentence": text, "label": label}) + "\n" for text, label in rows)
@@ -111,9 +111,9 @@ def test_classes_are_held_against_the_training_data_too(tmp_path: Path) -> None:
 
 def test_a_texts_wrong_answer_is_a_part_of_its_item(tmp_path: Path) -> None:
     """A training row that says so of both tells what the test asks."""
-    place = tmp_path / "mine_test.csv"
-    place.write_text("anchor,positive,negative\n" + "".join(f"a {noun},an {noun},no {noun}\n" for noun in NOUNS))
-    (task,) = own_tasks([], [str(place)])
+    file = tmp_path / "mine_test.csv"
+    file.write_text("anchor,positive,negative\n" + "".join(f"a {noun},an {noun},no {noun}\n" for noun in NOUNS))
+    (task,) = own_tasks([], [str(file)])
     assert items_of(task, "test")[0] == ("a dog", "an dog", "no dog")
 
 

@@ -145,9 +145,9 @@ def test_of_several_negatives_the_base_draws_one_and_every_objective_goes_with_t
 
 
 def test_rows_that_disagree_or_repeat_are_said(capsys: pytest.CaptureFixture[str]) -> None:
-    place = Path(write("labelled"))
-    place.write_text(place.read_text() + "a dog eats 0,things\na car takes 3,animals\n" + "a dog eats 1,animals\n")
-    plan_of("--train", str(place), *SMALL)
+    file = Path(write("labelled"))
+    file.write_text(file.read_text() + "a dog eats 0,things\na car takes 3,animals\n" + "a dog eats 1,animals\n")
+    plan_of("--train", str(file), *SMALL)
     assert "of these rows: 2 texts with two labels or more; 1 row equal to another\n" in capsys.readouterr().out
 
 
@@ -242,9 +242,9 @@ def test_a_dry_run_ends_with_what_is_done_after_the_space_file(capsys: pytest.Ca
         "  stages    a search of 200 recipes from Optuna at most, then finals",
         f"  results   {Path('results/mine-scenes-small').absolute()}: report.md",
     )
-    places = [console.find(words) for words in order]
-    assert -1 not in places
-    assert places == sorted(places)
+    positions = [console.find(words) for words in order]
+    assert -1 not in positions
+    assert positions == sorted(positions)
 
 
 @pytest.mark.slow

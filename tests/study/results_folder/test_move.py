@@ -45,8 +45,8 @@ SPACE = Space(
 def plan_in(home: Path) -> Plan:
     (home / "space.py").write_text(SPACE.format(home=home))
     options = ["--search", "optuna", "--trials", "4", "--finals", "2x2", "--scale", "laptop"]
-    places = ["--space", str(home / "space.py"), "--results", str(home / "results")]
-    return plan_of(*places, *options)
+    paths = ["--space", str(home / "space.py"), "--results", str(home / "results")]
+    return plan_of(*paths, *options)
 
 
 def run(plan: Plan, limit: int = 1000) -> list[str]:
@@ -123,8 +123,8 @@ def own_data(home: Path) -> None:
 
 def own_run(home: Path, limit: int = 1000) -> list[str]:
     """The command of a study of own data with the paths of that folder; the keys of what ran."""
-    places = ["--train", "pairs.csv", "--encoder", "encoder", "--test", "sts_test.csv", "--results", "results"]
-    words = [word if word.startswith("--") else str(home / word) for word in places]
+    paths = ["--train", "pairs.csv", "--encoder", "encoder", "--test", "sts_test.csv", "--results", "results"]
+    words = [word if word.startswith("--") else str(home / word) for word in paths]
     plan = plan_of(*words, "--trials", "4", "--finals", "2x2")
     check_results(plan)
     info = prepare_results(plan, "hardware")

@@ -19,7 +19,7 @@ from study.rows import as_it_came
 from study.search.agenda import Agenda
 from study.search.agenda_words import finals_in_words, plan_in_words
 from study.search.budget import Budget
-from study.search.course import Explored, StudyDesign
+from study.search.design import Explored, StudyDesign
 from study.search.finals import FINALS_SHARE, SearchFinals
 from study.search.ladder import Ladder, on_part
 from study.search.seed_race import StudySeedRace
@@ -441,10 +441,10 @@ def test_a_long_recipe_keeps_others_from_training_if_it_is_clearly_ahead(ahead: 
     def scored(trial: Trial) -> tuple[float, Record]:
         seconds, record = usual(trial)
         rate = trial.recipe.optimisation.learning_rate
-        place = next(
+        index = next(
             (n for n, each in enumerate(explorer.proposed) if each.recipe.optimisation.learning_rate == rate), -1
         )
-        score = 70.0 + (ahead if place == 0 else -5.0 if 0 < place < 13 else 8.0 if place > 0 else 0.0)
+        score = 70.0 + (ahead if index == 0 else -5.0 if 0 < index < 13 else 8.0 if index > 0 else 0.0)
         scores = {"STSBenchmark": {"dev_spearman_cosine": score if trial.recipe.trains else 60.0}}
         made = made_record(trial.recipe.flat(), trial.recipe_hash, trial.seed, scores=scores, cost=record.cost)
         return seconds, dataclasses.replace(made, training=record.training)

@@ -344,10 +344,10 @@ class TestStudy:
         _, ledger, searcher = make(tmp_path, *TAU, "--seeds", "1:3")
         ran = run(searcher, ledger)
         chosen = {entrant.recipe.hash for entrant in searcher.agenda.finalists or ()}
-        places = [place for place, trial in enumerate(ran) if is_fresh(trial.seed) and trial.recipe_hash in chosen]
-        raced = [place for place, trial in enumerate(ran) if trial.seed in (1, 2)]
+        fresh = [index for index, trial in enumerate(ran) if is_fresh(trial.seed) and trial.recipe_hash in chosen]
+        raced = [index for index, trial in enumerate(ran) if trial.seed in (1, 2)]
         assert chosen & {*searcher.explored}
-        assert 0 < max(raced) < min(places)
+        assert 0 < max(raced) < min(fresh)
         raced_seeds = {seed for recipe in searcher.agenda.race.race.recipes.values() for seed in recipe.values}
         assert {0, 1} <= raced_seeds <= {0, 1, 2}
         known = {SELECTION.of(record.scores, {}) for record in ledger.read() if not is_fresh(record.seed)}

@@ -119,7 +119,7 @@ def test_what_the_answer_says_to_use_is_trained_on_parts_last(whole: tuple[Study
     answer = Answer.of(Results.load(study.results))
     curve = curve_of(study)
     assert curve.whole == answer.to_train.recipe
-    assert curve.parts == {name: trained[SEEDS * place].recipe_hash for place, name in enumerate(CURVE_SHARES)}
+    assert curve.parts == {name: trained[SEEDS * index].recipe_hash for index, name in enumerate(CURVE_SHARES)}
     used = next(trial.recipe for trial in ran if trial.recipe_hash == curve.whole)
     assert {trial.recipe.override({"corpus.share": 1.0}) for trial in trained} == {used}
     assert {trial.name for trial in trained} == {f"{name} of the data: {answer.to_train.name}" for name in CURVE_SHARES}

@@ -322,10 +322,10 @@ def test_who_is_a_finalist_rests_on_the_parts_alone() -> None:
     seconds = {"base": 10.0, "long": 30.0, "short": 10.0, "other": 10.0}
     small = PartScores({"base": 70.0, "long": 80.0, "short": 79.9, "other": 79.0}, seconds)
     assert [*best_on_parts([small], "base")] == [["short", "long", "other"]]
-    assert [key for key in small.scores if small.has_shorter_rival(key)] == ["long"]
+    assert [key for key in small.scores if small.has_shorter_alternative(key)] == ["long"]
     even = dataclasses.replace(small, seconds=dict.fromkeys(small.scores, 10.0))
     assert [*best_on_parts([even], "base")] == [["long", "short", "other"]]
-    assert not any(map(even.has_shorter_rival, even.scores))
+    assert not any(map(even.has_shorter_alternative, even.scores))
     large = PartScores({"base": 75.0, "long": 76.0}, {"base": 20.0, "long": 60.0, "short": 20.0})
     assert [*best_on_parts([large, small], "base")] == [["long"], ["other"]]
 

@@ -17,7 +17,7 @@ from reports.ledger.finals import PART_SEED
 from reports.testing import made_record
 from search_spaces import load_space
 from study.search.budget import Budget
-from study.search.course import Explored, StudyDesign
+from study.search.design import Explored, StudyDesign
 from study.search.progress import StudyProgress
 from study.search.seed_race import StudySeedRace
 from study.trial import Trial
@@ -104,6 +104,6 @@ def test_the_best_are_those_of_the_report(goals: tuple[str, ...], limits: dict[s
         lost += sum(each.lost for each in progress.ranked())
         keys = [*results.recipes]
         assert [*map(progress.standings.counted_as, keys)] == [*map(results.counted_as, keys)]
-        shared |= {place for place, groups in enumerate(results.shared_trials) if groups}
+        shared |= {index for index, groups in enumerate(results.shared_trials) if groups}
     assert shared == {0, 1}, "one in effect, and a copied trial"
     assert bool(lost) == raced or len(goals) > 1

@@ -533,7 +533,7 @@ def test_a_race_gives_more_seeds_where_they_matter_and_goes_on_after_a_kill(tmp_
     arguments = ("--space", "scl_lambda", "--seeds", "1:4")
 
     plan, ledger, searcher = make(tmp_path / "results", *arguments)
-    levels = {trial.recipe.hash: 10.0 * place for place, trial in enumerate(plan.fixed_trials())}
+    levels = {trial.recipe.hash: 10.0 * index for index, trial in enumerate(plan.fixed_trials())}
     *_, second, best = levels
     levels[best] = levels[second]
     swing = {best: 4, second: -4}  # the two best take turns, so that no three seeds tell them apart

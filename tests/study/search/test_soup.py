@@ -89,8 +89,8 @@ def test_each_share_and_then_the_chosen_one_without_each_seed(whole: tuple[Study
     assert {trial.recipe_hash for trial in made} == {answer.to_train.recipe}
     models = [f"{answer.to_train.recipe}-{seed}" for seed in fresh_seeds(SEEDS)]
     assert [trial.averaged for trial in made[: len(WHOLE)]] == [tuple(models)] * len(WHOLE)
-    for place, trial in enumerate(made[len(WHOLE) :]):
-        assert trial.averaged == tuple(key for key in models if key != models[place])
+    for index, trial in enumerate(made[len(WHOLE) :]):
+        assert trial.averaged == tuple(key for key in models if key != models[index])
     assert all(trial.part for trial in ran[ran.index(made[-1]) + 1 :])
 
 

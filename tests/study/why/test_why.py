@@ -275,7 +275,7 @@ def test_rows_are_named_by_the_lines_of_the_persons_file(case_of: CaseOf) -> Non
         csv.writer(written).writerows([("anchor", "positive"), *kept])
     prepared = f"{case.train}, line 5"
     lines = [f"{file}, line {line}" for line in (7, 8, 9, 2)]
-    assert case.places([1, 3, 2, 0, 4]) == [*lines, prepared]
+    assert case.row_locations([1, 3, 2, 0, 4]) == [*lines, prepared]
     mended(case, Cause("mislabelled", 1.0, rows=(2,)))
     (suspect,) = map(json.loads, (case.folder / "mislabelled-why-suspects.jsonl").read_text().splitlines())
     assert suspect == {"place": lines[2], **case.rows[2]}
@@ -284,7 +284,7 @@ def test_rows_are_named_by_the_lines_of_the_persons_file(case_of: CaseOf) -> Non
     )
     assert f"{file.name}, line 9: " in page
     file.unlink()
-    assert case.places([4]) == [prepared]
+    assert case.row_locations([4]) == [prepared]
 
 
 def test_settings_are_taken_back_together_and_alone(case_of: CaseOf) -> None:
@@ -466,7 +466,7 @@ def test_named_rows_are_no_more_than_the_share_of_wrong_ones_allows() -> None:
     assert len(looks.suspects(farther, usual, 0.05)) <= 0.05 * 1200 / (1 - looks.RIGHT)
     planted = np.concatenate([np.ones(120), random.beta(0.3, 6, 1080)])
     named = looks.suspects(planted, usual, 0.1)
-    assert 100 < sum(place < 120 for place in named) >= (1 - looks.RIGHT) * len(named)
+    assert 100 < sum(index < 120 for index in named) >= (1 - looks.RIGHT) * len(named)
 
 
 def test_wrong_rows_are_not_looked_for_beside_rows_of_the_same_file(
