@@ -314,7 +314,7 @@ def merit(goals: Sequence[Goal], values: Sequence[float]) -> tuple[float, ...]:
     return (*([fmean(scores)] if scores else []), *costs)
 
 
-def place_among(goals: Sequence[Goal], scores: Scores, cost: Cost) -> tuple[float, ...]:
+def ranking_key(goals: Sequence[Goal], scores: Scores, cost: Cost) -> tuple[float, ...]:
     """Return a trial's sort key, higher is better. A trial that lacks a goal's value is last."""
     values = values_of(goals, scores, cost)
     return merit(goals, values) if values else ()

@@ -9,7 +9,7 @@ from reports.facts.results import Results
 from reports.facts.seed_race import study_race
 from reports.facts.standings import Ranked
 from reports.ledger import Record, is_fresh
-from search_spaces.goals import place_among
+from search_spaces.goals import ranking_key
 from search_spaces.own_data import TF_IDF
 
 
@@ -26,7 +26,7 @@ def best_first(results: Results, records: list[Record]) -> list[Record]:
     come before all others, because answers are about the finals."""
 
     def sort_key(record: Record) -> tuple[bool, tuple[float, ...], int]:
-        own = place_among(results.measured_goals, record.scores, record.cost)
+        own = ranking_key(results.measured_goals, record.scores, record.cost)
         return is_fresh(record.seed), own, -record.seed
 
     return sorted(records, key=sort_key, reverse=True)

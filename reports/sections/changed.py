@@ -9,7 +9,7 @@ from pathlib import Path
 from reports.document import Block, DataTable, Heading
 from reports.facts.results import Results
 from reports.items import Item, Items, LabelChange, class_columns, classes_of, of_own_data, shortened
-from reports.words.commands import results_place
+from reports.words.commands import results_location
 from reports.words.gains import REFERENCE_NAMES
 from reports.words.markdown import code, count, percent, signed, text, verbatim
 from trainables.errors import UserError
@@ -55,7 +55,7 @@ def _of_task(items: Items, results: Results) -> list[Block]:
     if not (items.right_or_wrong or items.as_a_whole or items.no_texts):
         meaning = MEANING.get(items.number, "100 % at best")
         how = f"Before and now are each item's own {code(items.number)}: {meaning}."
-    location, task = shlex.quote(results_place(results.info)), shlex.quote(items.task)
+    location, task = shlex.quote(results_location(results.info)), shlex.quote(items.task)
     every = verbatim(f"python -m reports {location} --items {task}")
     where = (
         f"{every} shows more of them." if not items.no_texts else f"Their texts are not here: {every} looks for them."

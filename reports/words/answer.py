@@ -26,7 +26,7 @@ from reports.words.caveats import (
     notes,
     sure,
 )
-from reports.words.commands import recipe_command, results_place, study_command
+from reports.words.commands import recipe_command, results_location, study_command
 from reports.words.comparisons import GO_ON
 from reports.words.gains import MAX_NAMED, REFERENCE_NAMES, gain_over, level_in_words, points
 from reports.words.lines import Escape, Line, first_few, fits, in_lines
@@ -328,4 +328,4 @@ def _claims(rows: RowsAnswer) -> str:
 def _model(name: str, info: StudyInfo) -> Line:
     """Return the line with the command that exports the model of a recipe or soup."""
     named = name.partition(" ")[0] if name.startswith("#") else name
-    return Line("Model", shlex.join(["python", "-m", "reports", "export", results_place(info), named]), command=True)
+    return Line("Model", shlex.join(["python", "-m", "reports", "export", results_location(info), named]), command=True)

@@ -30,12 +30,12 @@ def study_command(info: StudyInfo, rows: Sequence[str] = (), seeds: int | None =
 def recipe_command(info: StudyInfo) -> str:
     """Return the command that trains the recipe to use; on own data with all rows, also those held out for tests."""
     data = {name: getattr(info.request, name) for name in ("train", "columns", "labels", "drop_leaks")}
-    return Request(recipe=results_place(info), **data).command
+    return Request(recipe=results_location(info), **data).command
 
 
 def why_command(info: StudyInfo) -> str:
     """Return the command that explains why a study of own data gained, or what prevents a gain."""
-    return Request(why=results_place(info), limit=(f"minutes={WHY_MINUTES}",)).command
+    return Request(why=results_location(info), limit=(f"minutes={WHY_MINUTES}",)).command
 
 
 def patterns(rows: Sequence[str], every: Sequence[str]) -> list[str]:
@@ -52,7 +52,7 @@ def patterns(rows: Sequence[str], every: Sequence[str]) -> list[str]:
     return words
 
 
-def results_place(info: StudyInfo) -> str:
+def results_location(info: StudyInfo) -> str:
     """Return the folder or URL of the study's results, as in its last command."""
     default = f"results/{info.space}"
     return info.request.results or (default if info.request.train else f"{default}-{info.scale}")

@@ -8,7 +8,7 @@ from typing import Literal
 
 from reports.ledger import MODELS, Record, is_fresh, is_soup
 from reports.ledger.option_values import KeepModels
-from search_spaces.goals import Goal, place_among
+from search_spaces.goals import Goal, ranking_key
 
 ModelGroup = tuple[str, Literal["own", "finals", "soups"]]
 """A recipe, and the kind of its trials. A row that is in the finals too keeps a model of each kind."""
@@ -25,7 +25,7 @@ class ModelsKept:
         self.policy, self.goals, self.averages = policy, goals, averages
         self._models: dict[
             str, tuple[ModelGroup, tuple[float, ...]]
-        ] = {}  # by trial key; the tuple is from `place_among`
+        ] = {}  # by trial key; the tuple is from `ranking_key`
         for record in records:
             self._keep(record)
 
@@ -70,7 +70,7 @@ class ModelsKept:
     def _keep(self, record: Record) -> None:
         self._models.pop(record.key, None)
         if record.checkpoint is not None:
-            self._models[record.key] = self._group_of(record), place_among(self.goals, record.scores, record.cost)
+            self._models[record.key] = self._group_of(record), ranking_key(self.goals, record.scores, record.cost)
 
     @staticmethod
     def _group_of(record: Record) -> ModelGroup:

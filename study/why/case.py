@@ -17,7 +17,7 @@ from reports.facts.answer import Answer
 from reports.facts.quantity import Quantity
 from reports.facts.results import Results
 from reports.ledger.request import Request
-from reports.words.commands import results_place
+from reports.words.commands import results_location
 from search_spaces.goals import Goal
 from study.own.leaks import splits_of
 from study.rows import as_it_came
@@ -101,7 +101,7 @@ class StudyCase:
         if used and used.recipe in results.finals:
             recipe = Recipe.from_flat(results.finals[used.recipe][0].recipe)
         info = results.info
-        location = results_place(info)
+        location = results_location(info)
         return cls(
             recipe, results.base, results.evaluation, goal, info.request, results.folder, location, shared, answer
         )

@@ -25,7 +25,7 @@ from reports.live.html import parts_of
 from reports.sections import explored, pareto
 from reports.sections.sure import write as in_short
 from reports.testing import changed, made_record, make_study
-from reports.words.commands import results_place
+from reports.words.commands import results_location
 from reports.words.comparisons import SELECTION_BIAS
 from reports.words.markdown import code
 from search_spaces.goals import GOALS, Goal, searched
@@ -117,7 +117,7 @@ def test_all_agree_on_the_best(
     assert line.replace(", ", "  ") in describe(best, searched(goals), ())
     monkeypatch.setattr("reports.report.write_unrecorded", lambda folder, formats: Results.load(folder))
     assert report(ResultsLocation(tmp_path))
-    model = shlex.join(["python", "-m", "reports", "export", results_place(results.info), label])
+    model = shlex.join(["python", "-m", "reports", "export", results_location(results.info), label])
     assert f"Model  {model}\n" in capsys.readouterr().out
 
     text = markdown(in_short(results, tmp_path / "pictures"))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from reports.ledger import StudyInfo
-from reports.words.commands import results_place
+from reports.words.commands import results_location
 from search_spaces import spaces
 from study.cli.options import parse
 from study.results_folder.prepare import prepare_results
@@ -288,7 +288,7 @@ def test_a_ray_job_s_study_keeps_where_its_results_are(tmp_path: Path, monkeypat
     for more in (("--results", "mine"), ("--results=mine", "--seeds", "2"), ()):
         plan = plan_of(*TINY, *more)
         info = prepare_results(plan, "2 cores")
-        assert results_place(info) == str(plan.results)
+        assert results_location(info) == str(plan.results)
         assert "SBERT baseline" in info.commands[-1]
 
 

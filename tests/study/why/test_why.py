@@ -417,7 +417,7 @@ def test_what_the_answer_trains_is_in_question_and_not_what_it_refused(
         goals=[case.goal], base=case.base, evaluation=case.evaluation, finals=finals, info=info, folder=tmp_path
     )
     monkeypatch.setattr("study.why.case.Answer.of", lambda _: answer)
-    monkeypatch.setattr("study.why.case.results_place", lambda _: "results/mine")
+    monkeypatch.setattr("study.why.case.results_location", lambda _: "results/mine")
     assert StudyCase.of(results).recipe == (refused if kind == "use" else case.base)
 
 
