@@ -231,7 +231,7 @@ def _export(arguments: Sequence[str]) -> int:
 def _mteb(arguments: Sequence[str]) -> int:
     parser = _parser(
         "mteb",
-        "Score the kept models of rows and finalists, and the untrained encoder, on tasks of the package mteb, which "
+        "Score the kept models of rows and finalists, and the original encoder, on tasks of the package mteb, which "
         "loads their data. What it writes is kept in RESULTS/mteb, and the next report shows it.",
         "results/x STS12 NFCorpus",
     )

@@ -81,7 +81,7 @@ class Items:
     recipe: str
     """Name of the picked recipe; of the base settings if these are to be used, or if no recipe was picked."""
     over: str
-    """The recipe that answered before: `base` (the base settings) or `encoder` (the untrained encoder)."""
+    """The recipe that answered before: `base` (the base settings) or `encoder` (the original encoder)."""
     items: int
     gain: float
     """Gain in points of the task's number, the mean over seeds."""

@@ -2,7 +2,7 @@
 
     python -m reports mteb RESULTS STS12 NFCorpus
 
-The models are those that the study kept of its rows and finalists, one for each recipe, and the untrained encoders that
+The models are those that the study kept of its rows and finalists, one for each recipe, and the original encoders that
 it scored. `mteb` loads the data, uses each model's prompts and scores. Its result files are kept in `RESULTS/mteb/`,
 and tasks with a file are not scored again. Reports read these files, without the package. A study does the same at its
 end: `python study/run.py --mteb STS12,NFCorpus ...`.
@@ -138,7 +138,7 @@ def kept_scores(folder: Path, record: Record) -> dict[str, float]:
 
 
 def metadata(model: SentenceTransformer, record: Record) -> dict[str, Any]:
-    """Return the fields of `mteb.ModelMeta`, version 2.26, for the trial's model or the untrained encoder that it
+    """Return the fields of `mteb.ModelMeta`, version 2.26, for the trial's model or the original encoder that it
     scored. Unknown fields are None: whoever submits results must fill them in."""
     encoder, trained = hub_base(str(record.recipe["encoder.name"])), record.checkpoint is not None
     weights = [*model.parameters()]

@@ -2,7 +2,7 @@
 
 All rows learn from the same entailed pairs, with the same batch size and number of steps. With hard negatives each
 premise occurs once in an epoch, with one of its entailed sentences and one negative. Negatives are mined by the
-untrained encoder, by a guide, or repeatedly by the encoder while it trains. A guide also masks negatives of a batch
+original encoder, by a guide, or repeatedly by the encoder while it trains. A guide also masks negatives of a batch
 that are nearer than the positive (GISTEmbed). The laptop's built-in guide is not trained, and only shows how a study
 runs. To use a guide of your own in the rows that have a guide: `--only 'in-batch*' --only '*a guide' --set
 corpus.mined_by=FOLDER --set objective.guide=FOLDER`.

@@ -90,14 +90,14 @@ SPACE = Space(
 
 
 def _rows(own: OwnSpace) -> list[str]:
-    """Return source lines of the rows: each encoder untrained and with the base settings, and TF-IDF."""
+    """Return source lines of the rows: each original encoder, then with the base settings, and TF-IDF."""
     rows = []
     first = own.encoders[0].settings
     for encoder in own.encoders:
         differs = {key: value for key, value in encoder.settings.items() if value != first[key]}
         mark = f"{encoder.label}, " if len(own.encoders) > 1 else ""
-        untrained = f"{mark}untrained" if mark else "untrained encoder"
-        rows.append(f"Row({_value(untrained)}, {_mapping({**differs, EPOCHS: 0})}, as_it_came=True)")
+        original = f"{mark}original" if mark else "original encoder"
+        rows.append(f"Row({_value(original)}, {_mapping({**differs, EPOCHS: 0})}, as_it_came=True)")
         rows.append(f"Row({_value(f'{mark}base settings')}, {_mapping(differs)})")
     if own.tf_idf:
         changes = {"encoder.kind": "tf_idf", "encoder.name": own.train, **WITHOUT_TRAINING}

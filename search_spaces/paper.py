@@ -101,7 +101,7 @@ class Row:
     from. It is loaded by hub id if `overrides` has an `encoder.name`; otherwise the user must give it. `wordnet`: the
     WordNet files. `paraphraser`: a sequence-to-sequence model.
 
-    `as_it_came`: the row trains nothing (`optimisation.epochs` 0) and is the recipe's untrained encoder, run through
+    `as_it_came`: the row trains nothing (`optimisation.epochs` 0) and is the recipe's original encoder, run through
     the encoder's own pipeline if needed.
     """
 

@@ -172,10 +172,10 @@ class Outcome:
 
     def model(self) -> SentenceTransformer:
         """Return the averaged model if the answer has one, else the model of `best_recipe`. `UserError` if this model
-        was not kept, or if the answer is to keep the untrained encoder."""
+        was not kept, or if the answer is to keep the original encoder."""
         answer, best = self.answer, Findings.of(self._read).best
         if answer.to_use and not answer.to_train:
-            raise UserError(f"{self.results}: the answer is to keep the untrained encoder, so no model was made")
+            raise UserError(f"{self.results}: the answer is to keep the original encoder, so no model was made")
         own = answer.to_use.model if answer.to_use else best.checkpoint if best else None
         folder = answer.averaged or own
         if folder is None or not (self.results / folder).is_dir():
@@ -186,7 +186,7 @@ class Outcome:
 
     def table(self) -> pd.DataFrame:
         """Return one row per compared recipe, the best first, in points: the recipes of the finals, the base settings
-        and the untrained encoder. Without finals, the space's rows are compared. Intervals are as in the report."""
+        and the original encoder. Without finals, the space's rows are compared. Intervals are as in the report."""
         import pandas as pd
 
         answer, boards = self.answer, Findings.of(self._read).boards

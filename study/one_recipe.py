@@ -146,7 +146,7 @@ def _answered(results: Results, where: str) -> tuple[Mapping[str, Value], str, s
         return results.base.flat(), BASE, "", f"the {BASE}, which the search in {where} keeps"
     if answer.kind == "as it came":
         raise UserError(
-            f"the answer of {where} is to keep the untrained encoder, {results.base.encoder.name}, so there is "
+            f"the answer of {where} is to keep the original encoder, {results.base.encoder.name}, so there is "
             f"nothing to train; {ELSEWHERE}"
         )
     if answer.kind == "rows":

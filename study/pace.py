@@ -100,7 +100,7 @@ def fitting_share(
 
 
 def seconds_a_text(recipe: Recipe, sample: Sequence[str], allotment: Allotment) -> float:
-    """Return the seconds to embed a text with the untrained encoder, on as many cores as a trial has."""
+    """Return the seconds to embed a text with the original encoder, on as many cores as a trial has."""
     import torch
 
     from trainables.trial.build import load_base

@@ -93,7 +93,7 @@ def _kind(row: Row, model: str) -> dict[str, Value]:
 
 
 def as_it_came(base: Recipe) -> Recipe:
-    """Return the untrained encoder of the base: with the base's layers, longest input, prompts and precision, and with
+    """Return the original encoder of the base: with the base's layers, longest input, prompts and precision, and with
     the model's own pooling, else the pooling that sentence-transformers would choose. A finished model with modules
     that our encoder lacks runs through its own pipeline, if the pipeline supports the base's settings."""
     name = base.encoder.name

@@ -287,7 +287,7 @@ def add_finals(
     predictions: bool = False,
 ) -> StudyInfo:
     """Finals of a made-up search: its first explored recipes, or `finalists` by their hashes, gain so much over the
-    base, which gains so much over the untrained encoder; `std` is the seeds' own. `missing` trials have not run.
+    base, which gains so much over the original encoder; `std` is the seeds' own. `missing` trials have not run.
     `tasks`: what the finalists gain on single tasks besides."""
     results, chance = Results.load(folder), random.Random(11)
     finalists = list(finalists or results.explored[: len(gains)])

@@ -177,7 +177,7 @@ class Recipe:
 
     @property
     def trains(self) -> bool:
-        """Whether a trial trains anything. If not, it evaluates the untrained encoder."""
+        """Whether a trial trains anything. If not, it evaluates the original encoder."""
         return _ActiveSections.of(self.settings).trains
 
     @property

@@ -165,7 +165,7 @@ class TrainedEncoder(TypedDict, total=False):
 
 
 class Averaged(TypedDict):
-    """The source of a soup: the averaged models, and the weight of their average against the untrained encoder."""
+    """The source of a soup: the averaged models, and the weight of their average against the original encoder."""
 
     models: list[str]
     share: Annotated[float, between(0, 1)]

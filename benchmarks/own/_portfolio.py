@@ -25,7 +25,7 @@ what is best for one small encoder does not hurt others."""
 
 
 def regrets(order: Sequence[int], table: OwnTable) -> np.ndarray:  # (recipes of the order,)
-    """Return the regret after each recipe of `order`, if they are tried after the untrained encoder. Recipes that the
+    """Return the regret after each recipe of `order`, if they are tried after the original encoder. Recipes that the
     set lacks are skipped."""
     best_dev, chosen = table.as_it_came
     lost = []

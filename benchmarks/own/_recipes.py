@@ -18,7 +18,7 @@ from study.search.points import applying, in_order
 from trainables.recipe import Recipe, Value, existing_keys
 
 AS_IT_CAME, BASE = 0, 1
-"""Numbers of the untrained encoder and of the space's base."""
+"""Numbers of the original encoder and of the space's base."""
 RATE, BATCH, EPOCHS = "optimisation.learning_rate", "optimisation.batch_size", "optimisation.epochs"
 POOLING, HEAD, OBJECTIVE = "pooling.mode", "head.kind", "objective.name"
 TEMPERATURE, LAYOUT = "objective.temperature", "corpus.layout"

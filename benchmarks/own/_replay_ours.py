@@ -57,7 +57,7 @@ class SearchEnd:
     kind: str
     """The kind of answer, as in `Answer`; `nothing` if a study would have no answer."""
     recommended: int | None
-    """Position of the recommended recipe in the table; None for the untrained encoder."""
+    """Position of the recommended recipe in the table; None for the original encoder."""
     picked: int | None
     """Position of the picked finalist in the table, even if no gain is shown. Equal to `recommended` without
     finalists."""
@@ -102,7 +102,7 @@ def search(table: Replayed, trainings: float, first: Sequence[int], repeat: int)
     """Run one study whose time limit lets that many whole trainings run, two at a time."""
     base, clock = table.space_base, SimulatedClock()
     untrained = as_it_came(base)
-    rows = {untrained.hash: "untrained encoder", base.hash: "base settings"}
+    rows = {untrained.hash: "original encoder", base.hash: "base settings"}
     fixed = [Trial(untrained, 0, rows[untrained.hash], True), Trial(base, 0, rows[base.hash], True)]
     limits = {"minutes": trainings * WHOLE_SECONDS / 60 / PLACES}
     finals = SearchFinals(*FINALS, base, rows)

@@ -52,13 +52,13 @@ class OwnTable:
     steps: np.ndarray  # (recipes, shares, seeds)
     rungs: np.ndarray  # (recipes, rungs, seeds), development scores
     as_it_came: tuple[float, float]
-    """Development and test score of the untrained encoder."""
+    """Development and test score of the original encoder."""
     record: str = ""
     """Name of the packed record that contains the set. All sets of a record have the same encoder."""
 
     @functools.cached_property
     def truth(self) -> np.ndarray:  # (recipes,)
-        """The mean test score of each recipe over its seeds; the untrained encoder's score if a recipe failed."""
+        """The mean test score of each recipe over its seeds; the original encoder's score if a recipe failed."""
         return np.where(np.isnan(self._mean(self.test)), self.as_it_came[1], self._mean(self.test))
 
     @functools.cached_property

@@ -83,7 +83,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def planned(kinds: Mapping[str, str], numbers: Sequence[int]) -> Iterator[tuple[str, Job]]:
-    """Yield all jobs of these recipes on sets of these kinds, in the order of recording: the untrained encoder, recipes
+    """Yield all jobs of these recipes on sets of these kinds, in the order of recording: the original encoder, recipes
     on all data and on a small share of them, on larger shares, and on all data under a second seed. Labelled sets, on
     which recipes hardly differ, come last."""
     labelled = [name for name, kind in kinds.items() if kind == "labelled"]

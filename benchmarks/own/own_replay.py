@@ -116,7 +116,7 @@ class Run:
 
     @classmethod
     def of(cls, run: tuple[str, int, str, float], kind: str | None, index: int | None, own: Replayed) -> Run:
-        """Return the run of a search. `index`: position of the chosen recipe; None for the untrained encoder."""
+        """Return the run of a search. `index`: position of the chosen recipe; None for the original encoder."""
         worth = own.as_it_came[1] if index is None else float(own.truth[index])
         best = max(float(own.truth.max()), own.as_it_came[1])
         scale = max(best - float(own.truth[own.base]), SMALLEST_GAIN)

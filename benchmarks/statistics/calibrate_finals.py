@@ -61,7 +61,7 @@ class SearchKind:
     collapses: float = 0.0
     """Probability that a seed of a recipe, not of the base, scores at chance. True scores do not include such seeds."""
     encoder: float | None = None
-    """True score of the untrained encoder minus the base's; None if it is not scored."""
+    """True score of the original encoder minus the base's; None if it is not scored."""
     recipes: int = 14
     finalists: int = 1
     seeds: int = 5
@@ -183,7 +183,7 @@ class AnswerRates:
     """Rates over the searches of one kind: how often the statement at each field is true."""
 
     wrong: Rate = field(default_factory=Rate)
-    """The answer is to use the picked finalist, which is no better than the base or the untrained encoder; or to keep
+    """The answer is to use the picked finalist, which is no better than the base or the original encoder; or to keep
     the base, which is no better than the encoder."""
     covered: Rate = field(default_factory=Rate)
     """The picked finalist's true gain over the base is inside its interval at the first look (judgement)."""
@@ -270,7 +270,7 @@ def calibrate(kind: SearchKind, searches: int) -> AnswerRates:
 
 def scheme(finalists: int, seeds: int, searches: int) -> tuple[float, list[float]]:
     """Return the largest rate of wrong answers over the NULLS, and how often a true gain is shown, for each of GAINS in
-    points. All finalists have that gain. Without finalists the base has it, over the untrained encoder."""
+    points. All finalists have that gain. Without finalists the base has it, over the original encoder."""
     recipes = max(finalists, 1)
     sized = [replace(null, recipes=recipes, finalists=finalists, seeds=seeds) for null in NULLS]
     if not finalists:

@@ -39,7 +39,7 @@ WORK: dict[str, dict[str, Any]] = {
     },
     "SCL rows": {"objective.name": "scl"},
 }
-"""Settings of the compared trainings, as recipe keys. Rows are in corpus order. The guide is the untrained encoder. It
+"""Settings of the compared trainings, as recipe keys. Rows are in corpus order. The guide is the original encoder. It
 embeds each batch within its step, as in a first epoch. Later epochs, for which our training caches the guide's
 embeddings, are not measured."""
 SIDES = ("ours", "default", "best")

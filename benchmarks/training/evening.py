@@ -42,7 +42,7 @@ class Evening:
     test: float | None
     """Test score of the recommended model."""
     untrained: float | None
-    """Test score of the untrained encoder, by the search's own evaluation."""
+    """Test score of the original encoder, by the search's own evaluation."""
     chosen: str
     """The recommended recipe, in words or settings."""
     until_peer: float | None = None

@@ -55,7 +55,7 @@ DIGITS = 6
 """Decimals of the numbers in `answer.json`: further digits differ from machine to machine."""
 
 Kind = Literal["use", "base", "as it came", "open", "unfinished", "rows"]
-"""After a search with finals: `use` the picked settings; keep the `base` settings; keep the untrained encoder (`as it
+"""After a search with finals: `use` the picked settings; keep the `base` settings; keep the original encoder (`as it
 came`); nothing can be decided yet (`open`); the search runs or was killed (`unfinished`). Without finals: `rows`."""
 KINDS: Mapping[str, Kind] = {
     "use": "use",
@@ -172,7 +172,7 @@ class Answer:
     @property
     def keeps_base(self) -> bool:
         """Whether the base settings are to be used, at least for now: no recipe is shown to be better, and the base
-        settings are shown to be better than the untrained encoder."""
+        settings are shown to be better than the original encoder."""
         over = self.base_over_encoder
         return self.kind == "base" or (self.kind == "open" and over is not None and over.above)
 
@@ -187,7 +187,7 @@ class Answer:
     @property
     def to_train(self) -> Finalist | None:
         """The recipe to train, also by `--recipe`: the picked recipe, or the base if `keeps_base` or `base_leads`.
-        None if none is known yet, or if the untrained encoder is kept."""
+        None if none is known yet, or if the original encoder is kept."""
         if self.keeps_base or self.base_leads:
             return self.base
         return self.picked[0] if self.kind in ("use", "open") and self.picked else None

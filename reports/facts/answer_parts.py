@@ -11,7 +11,7 @@ from trainables.recipe import Value
 
 @dataclass(frozen=True)
 class Finalist:
-    """A recipe of the finals with its results; also used for the base and the untrained encoder."""
+    """A recipe of the finals with its results; also used for the base and the original encoder."""
 
     recipe: str
     """Hash of the recipe."""

@@ -58,7 +58,7 @@ class MisleadingPart:
     share: float
     base: float
     encoder: float
-    """The untrained encoder's score. `base`: the score after training the base settings on this part."""
+    """The original encoder's score. `base`: the score after training the base settings on this part."""
 
 
 def misleading_part(results: Results) -> MisleadingPart | None:

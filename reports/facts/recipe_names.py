@@ -18,7 +18,7 @@ from trainables.recipe import Value, changed, choosers
 MAX_NAMED_KEYS = 3
 """Largest number of keys in a recipe's name."""
 NONE = "none"
-BASE, AS_IT_CAME = "base settings", "untrained encoder"
+BASE, AS_IT_CAME = "base settings", "original encoder"
 """Names of the finals' references, if they are neither rows nor explored."""
 
 Flat = Mapping[str, Value]

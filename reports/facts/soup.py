@@ -1,6 +1,6 @@
-"""What to ship of the recipe to use: one seed's model, or the seeds' average mixed with the untrained encoder.
+"""What to ship of the recipe to use: one seed's model, or the seeds' average mixed with the original encoder.
 
-A soup has the mean of the weights of all fresh seeds. The more of the untrained encoder is mixed in, the less is
+A soup has the mean of the weights of all fresh seeds. The more of the original encoder is mixed in, the less is
 forgotten. Development scores alone choose the share, so the test judges a soup as it judges a finalist. The best soup
 is chosen. If a general check measures what is forgotten, then of the soups that keep `KEPT_GAIN` of the best soup's
 gain over the encoder, the one with the least training is chosen. No soup is chosen if one seed is as good on average.
@@ -44,7 +44,7 @@ class SoupScores:
     """The scores of one soup, or the mean scores of single seeds."""
 
     share: float
-    """Weight of the trained models in the soup; the rest is the untrained encoder."""
+    """Weight of the trained models in the soup; the rest is the original encoder."""
     development: float | None
     """The development score: the value of the first goal that is no cost."""
     figure: float | None

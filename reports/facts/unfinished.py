@@ -66,7 +66,7 @@ def finals_extents(results: Results, finals: Finals) -> dict[str, Extent]:
 
 def finals_judged(results: Results) -> Mapping[str, Sequence[Record]]:
     """Return the trials that an answer is based on, by recipe of the finals: all trials if these are complete. If a
-    limit ended the study: the trials that have run, as the clock chose them, and no score. Base and untrained encoder,
+    limit ended the study: the trials that have run, as the clock chose them, and no score. Base and original encoder,
     which no score chose, have trials of the search if they have no fresh one. Empty while finals run, and without the
     base."""
     finals = results.info.finals

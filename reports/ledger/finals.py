@@ -3,7 +3,7 @@
 A trial of the finals has its own record like any other trial; its fresh seed distinguishes it from explored trials. A
 row whose result does not depend on the seed has one record, of seed 0. Before the finals, recipes may run on a part of
 the data. Those scores decide only which recipes are explored further. After the finals come soups: the weights of the
-recipe to use are averaged over its fresh seeds, mixed with the untrained encoder, and scored. Last may come a learning
+recipe to use are averaged over its fresh seeds, mixed with the original encoder, and scored. Last may come a learning
 curve: the recipe to use, trained on parts of the data under the finals' seeds.
 """
 
@@ -39,12 +39,12 @@ A recipe is passed over if its training takes more than `MAX_TIME_RATIO` times a
 good recipe."""
 
 SOUP_SHARES = (1.0, 0.75, 0.5, 0.25)
-"""Weight of the trained model in a soup; the rest is the weight of the untrained encoder."""
+"""Weight of the trained model in a soup; the rest is the weight of the original encoder."""
 
 
 @dataclass(frozen=True)
 class SoupVariant:
-    """One soup of a recipe: an average over its fresh seeds, mixed with the untrained encoder."""
+    """One soup of a recipe: an average over its fresh seeds, mixed with the original encoder."""
 
     share: float
     """Weight of the trained models in the soup, one of `SOUP_SHARES`."""
@@ -86,14 +86,14 @@ def is_explored(seed: int) -> bool:
 
 def seed_in_words(seed: int) -> str:
     """Return a seed in words: `seed 2`; `fresh seed 2` in finals, counted from 0; `seed 0` on a part of the data. For a
-    soup return `average, 25% untrained`, where 25 % is the weight of the untrained encoder."""
+    soup return `average, 25% original`, where 25 % is the weight of the original encoder."""
     if seed == PART_SEED:
         return "seed 0"
     if is_soup(seed):
         variant = SoupVariant.of(seed)
         without = "" if variant.without is None else f", without {seed_in_words(variant.without)}"
-        untrained = "" if variant.share == 1 else f", {1 - variant.share:.0%} untrained"
-        return f"average{untrained}{without}"
+        original = "" if variant.share == 1 else f", {1 - variant.share:.0%} original"
+        return f"average{original}{without}"
     return f"fresh seed {seed - FIRST_FRESH_SEED}" if is_fresh(seed) else f"seed {seed}"
 
 
@@ -129,7 +129,7 @@ class Finals:
     """Finalists, sorted by development score, the best first; empty until the exploration is over."""
     base: Hash | None = None
     as_it_came: Hash | None = None
-    """The untrained encoder; None if it cannot be scored without training."""
+    """The original encoder; None if it cannot be scored without training."""
     baseline: Hash | None = None
     """The space's baseline row; None if the space has none that can be run."""
     smaller: bool = False
@@ -142,7 +142,7 @@ class Finals:
 
     @property
     def hashes(self) -> set[str]:
-        """The recipes that the finals compare: finalists, base settings, untrained encoder and baseline."""
+        """The recipes that the finals compare: finalists, base settings, original encoder and baseline."""
         return {*self.finalists, *filter(None, (self.base, self.as_it_came, self.baseline))}
 
 

@@ -213,7 +213,7 @@ class Request:
         None,
         SEARCH,
         "how a search ends: the best K recipes run again under S new random seeds, beside the base settings and the "
-        f"untrained encoder (default {FINALS}); fewer of both where these would take more than half of a --limit; "
+        f"original encoder (default {FINALS}); fewer of both where these would take more than half of a --limit; "
         "none leaves that out",
         _with_search("is how a search ends"),
         read=parse_finals_size,
@@ -257,7 +257,7 @@ class Request:
     mteb: tuple[str, ...] = option(
         (),
         RUN,
-        "at the end the package mteb scores the kept models of rows and finalists, and the untrained encoder, on its "
+        "at the end the package mteb scores the kept models of rows and finalists, and the original encoder, on its "
         "own tasks (STS12,NFCorpus) or a benchmark ('MTEB(eng, v2)'), beyond any limit; may be repeated",
         Rule(
             lambda request: request.keep_models == "none",

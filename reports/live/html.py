@@ -44,7 +44,7 @@ STAGE_WORDS = {
 WITH_CURVE = "models of these seeds are averaged, where that helps; parts of the data say what more of it gives"
 """What a study does in the last stage, if it has a learning curve."""
 WAITS = "The answer is being worked out, which takes some seconds. This page renews itself."
-LEVELS = {"base": "broken line: the base settings", "encoder": "dotted: the untrained encoder"}
+LEVELS = {"base": "broken line: the base settings", "encoder": "dotted: the original encoder"}
 
 
 def page(view: View, judged: Mapping[str, str]) -> str:
@@ -151,7 +151,7 @@ def so_far(view: View) -> str:
         return ""
     beside = [
         f"{name} {number(each.scores[0])}"
-        for role, name in (("base", "base settings"), ("encoder", "untrained encoder"))
+        for role, name in (("base", "base settings"), ("encoder", "original encoder"))
         for each in view.best
         if each.role == role and (each.share == best.share or role == "encoder")
     ]
@@ -315,7 +315,7 @@ def _development(goal: Goal) -> str:
 
 
 def _data(best: ScoredRecipe) -> str:
-    """Return the share of the data that the recipe trained on; a dash for the untrained encoder."""
+    """Return the share of the data that the recipe trained on; a dash for the original encoder."""
     whole = DASH if best.role == "encoder" else "all"
     return whole if best.share == 1.0 else share_in_words(best.share).partition(" ")[0]
 
@@ -416,7 +416,7 @@ def _queued(view: View, total: int) -> str:
 
 
 def _seed(seed: int) -> str:
-    """Return a seed in few words: `0`, `fresh 0`, or `average, 25% untrained` for a soup."""
+    """Return a seed in few words: `0`, `fresh 0`, or `average, 25% original` for a soup."""
     return escape(seed_in_words(seed).replace("seed ", ""))
 
 

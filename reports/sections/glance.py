@@ -54,7 +54,7 @@ def gains_picture(groups: list[GainGroup], path: Path, most: int = MAX_LINES) ->
 
 
 def of_finals(answer: Answer) -> list[GainGroup]:
-    """Return the finalists' gains over the base settings, or over the untrained encoder if it is kept; empty without
+    """Return the finalists' gains over the base settings, or over the original encoder if it is kept; empty without
     finals."""
     zero = "encoder" if answer.kind == "as it came" else "base"
     kept = answer.references.get(zero)

@@ -1,4 +1,4 @@
-"""The model to ship: averages of a recipe's models, mixed with the untrained encoder, beside the model of one seed."""
+"""The model to ship: averages of a recipe's models, mixed with the original encoder, beside the model of one seed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _how(ship: Ship) -> str:
         chance = " That the average is better than one seed is not shown by the test; development scores chose it."
     return (
         f"The weights of {ship.seeds} fresh seeds of {code(ship.name)} are averaged, and mixed with those of the "
-        f"untrained encoder. Development scores choose{least if ship.general else ' the best'}; the test would "
+        f"original encoder. Development scores choose{least if ship.general else ' the best'}; the test would "
         f"flatter what it chose, so it only refuses an average that measured less than {kept} of the seeds' gain. Else "
         "one seed is shipped, the best by development scores."
         f"{had if ship.untrained_general is not None else ''} Intervals allow for chance in test items, and in "

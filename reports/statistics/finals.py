@@ -9,15 +9,15 @@ fresh seeds.
 - **One direction.** "Use" claims that a recipe is better, so each end of an interval holds by itself with the level of
   this look, 1/K of the error each (Dunn 1961), and with several goals 1/(K times their number). So for each reference
   all low ends hold at once, and so do all high ends, however scores are correlated.
-- **The answer.** The cheaper choice is kept until a dearer one is shown to be better: the untrained encoder needs no
+- **The answer.** The cheaper choice is kept until a dearer one is shown to be better: the original encoder needs no
   training, the base no search. A gain is shown if its interval is above zero. A gain is "not worth it" (`not_worth_it`)
   if it was measured at zero or below, or if its interval is below the effect of another seed (one standard deviation).
   Checked in this order:
 
-  1. `use`: the picked recipe is shown to be better than the base, and than the untrained encoder if that was scored.
-  2. `keep the encoder`: neither the picked recipe nor the base is worth it over the untrained encoder.
+  1. `use`: the picked recipe is shown to be better than the base, and than the original encoder if that was scored.
+  2. `keep the encoder`: neither the picked recipe nor the base is worth it over the original encoder.
   3. `keep the base`: the picked recipe is not worth it over the base, and the base is shown to be better than the
-     untrained encoder if that was scored.
+     original encoder if that was scored.
   4. `nothing yet`, otherwise: `open` lists the references against which nothing is shown. `seeds_wanted` returns how
      many seeds show the gain in 80 % of cases, if it is as large as measured.
 
@@ -46,7 +46,7 @@ from reports.statistics.sample import Sample, pairable
 from reports.statistics.spreads import NO_BORROWED_SPREAD, CommonSpread
 
 Reference = Literal["base", "baseline", "encoder"]
-"""Recipes that finalists are compared with: the base settings, the space's baseline row, the untrained encoder."""
+"""Recipes that finalists are compared with: the base settings, the space's baseline row, the original encoder."""
 Answer = Literal["use", "keep the base", "keep the encoder", "nothing yet"]
 INCUMBENTS: Mapping[Answer, Reference] = {"keep the base": "base", "keep the encoder": "encoder"}
 

@@ -23,7 +23,7 @@ class Sample:
     values: Array  # (seeds,) points
     seeds: tuple[int, ...]
     fixed: bool = False
-    """Whether every seed gives the same value, as for an untrained encoder: no variance between seeds."""
+    """Whether every seed gives the same value, as for the original encoder: no variance between seeds."""
     effects: Array | None = None  # (seeds, items); None where predictions were not kept
     items: str = ""
     """Name of the items and their order. Two samples pair item by item if their names are equal and not empty."""

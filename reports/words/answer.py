@@ -246,7 +246,7 @@ def _ship(ship: Ship, escape: Escape) -> list[str]:
 
 
 def mixture_in_words(share: float) -> str:
-    """Return words for the weight of the untrained encoder, if any, in a soup with this `share` of trained models."""
+    """Return words for the weight of the original encoder, if any, in a soup with this `share` of trained models."""
     return "" if share == 1 else f", mixed with {1 - share:.0%} of {REFERENCE_NAMES['encoder']}"
 
 

@@ -6,7 +6,7 @@ from reports.facts.answer import Answer
 from reports.facts.gain import Gain
 from reports.words.comparisons import interval, level
 
-REFERENCE_NAMES = {"base": "the base settings", "encoder": "the untrained encoder", "baseline": "the baseline row"}
+REFERENCE_NAMES = {"base": "the base settings", "encoder": "the original encoder", "baseline": "the baseline row"}
 MAX_NAMED = 3
 """Largest number of rows or tasks that are named; more are only counted."""
 

@@ -76,7 +76,7 @@ class Console(Callback):
         self.base: dict[float, str] = {}
         """Hash of the base settings' recipe, by the share of the data that it trains on."""
         self.of_encoder: list[Record] = []
-        """The record of the untrained encoder, if there is one. It counts for every share of the data."""
+        """The record of the original encoder, if there is one. It counts for every share of the data."""
         self.best: list[str] | None = []
         """The text on the best recipe so far; None if it must be computed again."""
         for record in state.ledger.sift()[0]:
@@ -190,7 +190,7 @@ class Console(Callback):
         if of_base:
             leads = base is ranked[0].records
             beside = ["the base settings" if leads else f"base settings {number(of_base.mean)}"]
-        beside += [f"untrained encoder {number(of_encoder.mean)}"] if of_encoder else []
+        beside += [f"original encoder {number(of_encoder.mean)}"] if of_encoder else []
         if len(self.goals) == 1 and beside:
             best[0] += f" ({', '.join(beside)})"
         where = "" if share == 1.0 else f" on {share_in_words(share)}"

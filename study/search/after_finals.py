@@ -1,6 +1,6 @@
 """Trials after the finals, of the recipe that the answer recommends.
 
-Soups are averages of its models; they are only scored. First come those of all seeds, mixed with the untrained encoder
+Soups are averages of its models; they are only scored. First come those of all seeds, mixed with the original encoder
 in each share. Then come, with the share that development scores choose, averages that leave out one seed each: they
 show how far other seeds would move the score. Once the first soup is scored its seeds stay, even if further seeds run
 later: the models of other seeds may be deleted by then.
@@ -32,7 +32,7 @@ from trainables.trial import check_recipes
 
 WITHOUT = {
     "unfinished": "it begins once all trials of the finals are done",
-    "as it came": "the answer is to keep the untrained encoder, so there is nothing to train",
+    "as it came": "the answer is to keep the original encoder, so there is nothing to train",
 }
 """Reasons why there is no learning curve, by the kind of the answer."""
 

@@ -27,7 +27,7 @@ def plan_in_words(agenda: Agenda) -> str:
         duration(60 * cost) if LIMITS[name].clock else f"{cost:.2g} {LIMITS[name].name}" for name, cost in ones.items()
     )
     begin = f"{limits} on {places}: one training takes about {takes}"
-    last = "the base settings are compared with the untrained encoder"
+    last = "the base settings are compared with the original encoder"
     if agenda.finals is None and agenda.design.finals is not None and agenda.ladder.shares:
         return f"{begin}, which leaves too little to search: {last}{_least(agenda)}"
     parts, first = agenda.ladder.shares, "recipes train whole"

@@ -65,7 +65,7 @@ class Exploration:
 
     def trials(self) -> Iterator[Trial]:
         """Yield trials in the order in which they begin, as far as there is room."""
-        self._know_ladder()  # the untrained encoder may have been left out since a trial ended
+        self._know_ladder()  # the original encoder may have been left out since a trial ended
         if self.closed or self.explorer is None or self.ladder is None:
             return
         yield from [*self.queue]
@@ -308,7 +308,7 @@ class Exploration:
 
     @property
     def _untrained(self) -> Trial | None:
-        """The row of the untrained encoder; None if that row does not run."""
+        """The row of the original encoder; None if that row does not run."""
         key = self.design.finals.untrained.hash if self.design.finals else ""
         return next((trial for trial in self.design.fixed if trial.recipe_hash == key), None)
 

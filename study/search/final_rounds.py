@@ -36,7 +36,7 @@ class FinalRounds:
 
     def fit_size(self) -> None:
         """Fit the size of the finals into the rest of a limit. If not even the smallest finals fit, there are none, and
-        base settings and untrained encoder are compared by their own trials. If these end sooner than was guessed from
+        base settings and original encoder are compared by their own trials. If these end sooner than was guessed from
         a part of the data, finals may fit after all."""
         usual = self.design.finals
         if usual is None or (self.size and self.size.keeps_size) or not self.progress.budget.limits:

@@ -2,7 +2,7 @@
 with.
 
 The scores by which a recipe was chosen are too high. Only fresh seeds show its gain over the base settings, over the
-space's baseline and over the untrained encoder.
+space's baseline and over the original encoder.
 """
 
 from __future__ import annotations
@@ -69,12 +69,12 @@ class SearchFinals:
 
     @functools.cached_property
     def untrained(self) -> Recipe:
-        """The untrained encoder as a recipe; cached, as files are read for it, and an agenda needs it at every step."""
+        """The original encoder as a recipe; cached, as files are read for it, and an agenda needs it at every step."""
         return as_it_came(self.base)
 
     @functools.cached_property
     def references(self) -> list[FinalsRecipe]:
-        """The recipes that finalists are compared with, each once: base settings, untrained encoder and baseline."""
+        """The recipes that finalists are compared with, each once: base settings, original encoder and baseline."""
         entrants: dict[str, FinalsRecipe] = {}
         for recipe, name, seeds in (
             (self.base, BASE, self.seeds),
@@ -89,7 +89,7 @@ class SearchFinals:
 
     @property
     def excluded(self) -> frozenset[str]:
-        """Hashes of the base settings and of the untrained encoder, which cannot be finalists."""
+        """Hashes of the base settings and of the original encoder, which cannot be finalists."""
         return frozenset({self.base.hash, self.untrained.hash})
 
     @property
@@ -147,14 +147,14 @@ class SearchFinals:
         )
 
     def in_words(self, finalists: int | None = None) -> str:
-        """Return `1 recipe x 5 fresh seeds, beside the base settings (5) and the untrained encoder`."""
+        """Return `1 recipe x 5 fresh seeds, beside the base settings (5) and the original encoder`."""
         count = self.recipes if finalists is None else finalists
         seeds = f"{self.seeds} fresh seed{'s' * (self.seeds != 1)}"
         return f"{count} recipe{'s' * (count != 1)} x {seeds}, beside {self.references_in_words}"
 
     @property
     def references_in_words(self) -> str:
-        """The `references` in words: `the base settings (5), SBERT baseline (5) and the untrained encoder`."""
+        """The `references` in words: `the base settings (5), SBERT baseline (5) and the original encoder`."""
         words = []
         for entrant in self.references:
             row = entrant.recipe.hash in self.rows and entrant.name not in (BASE, AS_IT_CAME)

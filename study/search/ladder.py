@@ -75,7 +75,7 @@ def ladder_for(
 ) -> Ladder:
     """Return the ladder for a limit with room for this many trainings on all data. `shares`: values of `corpus.share`
     that recipes of this study had before; a continued study keeps them. `steps`: the steps of the base settings on
-    `PROBE`; `gains`: whether they beat the untrained encoder there; None: unknown."""
+    `PROBE`; `gains`: whether they beat the original encoder there; None: unknown."""
     whole = base.flat()[SHARE]
     assert isinstance(whole, int | float)
     before = [share for share in (*FIRST, WHOLE) if share * whole in shares]

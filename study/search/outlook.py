@@ -30,7 +30,7 @@ class Outlook:
     awaited: Collection[str] = ()
     """Recipes of running trials that may decide which recipes are finalists, and so must end before the finals."""
     after: Sequence[str] = ()
-    """Trials after the finals: soups, each as dear as scoring the untrained encoder, and those of a learning curve."""
+    """Trials after the finals: soups, each as dear as scoring the original encoder, and those of a learning curve."""
     exploring_seconds: float = 0.0
     """Seconds for which recipes are explored if a limit in minutes bounds them; infinite until a training has ended."""
     seconds_left: float = math.inf

@@ -97,7 +97,7 @@ class StudyProgress:
         return self.budget.fits([recipe.hash for recipe in recipes], (), later, share=share)
 
     def _costs_as(self, trial: Trial) -> str:
-        """Return the recipe hash by which the trial's cost is guessed: for a soup, that of the untrained encoder."""
+        """Return the recipe hash by which the trial's cost is guessed: for a soup, that of the original encoder."""
         finals = self.design.finals
         return finals.untrained.hash if trial.averaged and finals else trial.recipe_hash
 

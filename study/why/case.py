@@ -190,11 +190,11 @@ class StudyCase:
 
     @cached_property
     def untrained(self) -> Recipe:
-        """The untrained encoder, with the settings of its own configuration."""
+        """The original encoder, with the settings of its own configuration."""
         return as_it_came(self.recipe.preferring(self.own_keys))
 
     def embedded(self, texts: Sequence[str], documents: bool = False) -> np.ndarray:  # (texts, dim) of length 1
-        """Embed texts with the untrained encoder."""
+        """Embed texts with the original encoder."""
         vectors = self._encoders[documents].encode(texts)
         return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
@@ -231,7 +231,7 @@ class StudyCase:
 
     @cached_property
     def untrained_score(self) -> float | None:
-        """The test score of the untrained encoder, from the finals if they have it."""
+        """The test score of the original encoder, from the finals if they have it."""
         encoder = self.answer.references.get("encoder") if self.answer else None
         if encoder is not None and encoder.figure is not None:
             return encoder.figure.gain

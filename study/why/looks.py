@@ -1,4 +1,4 @@
-"""Looks: checks of rows, items and the untrained encoder, which train nothing.
+"""Looks: checks of rows, items and the original encoder, which train nothing.
 
 A look returns a `Cause`, or None if it finds nothing. Points are estimates unless they were measured: a share of rows
 that teach nothing right counts as that share of `ALL_WRONG`.
@@ -188,7 +188,7 @@ def few_items(case: StudyCase) -> Cause | None:
 
 
 def ceiling(case: StudyCase) -> Cause | None:
-    """Look for a test on which hardly any gain over the untrained encoder is possible: because its score is high, or
+    """Look for a test on which hardly any gain over the original encoder is possible: because its score is high, or
     because relevant documents have copies that are not judged relevant."""
     score = case.untrained_score
     splits = case.splits("test")

@@ -85,7 +85,7 @@ def _few_items(facts: Facts) -> str:
 def _ceiling(facts: Facts) -> str:
     copies = f", and {count(facts['doubled'], 'query')} have answers with unjudged copies" if facts["doubled"] else ""
     return (
-        f"the untrained encoder scores {number(facts['score'])}, which leaves {number(max(0.0, facts['room']))} "
+        f"the original encoder scores {number(facts['score'])}, which leaves {number(max(0.0, facts['room']))} "
         f"points{copies}; the test shows gains from {number(facts['half'])} on"
     )
 
@@ -134,7 +134,7 @@ UNGAINED = {"leaked", "few_items", "ceiling"}
 OTHERWISE: Mapping[str, str] = {
     "unlike": "give training data of the kind of the test",
     "few_items": "give more items by --test",
-    "ceiling": "give a harder test, or keep the untrained encoder",
+    "ceiling": "give a harder test, or keep the original encoder",
 }
 """Advice for causes that no option of a command removes."""
 
@@ -184,7 +184,7 @@ def begin(case: StudyCase, minutes: float | None) -> str:
     """Return the line that is printed before the looks begin."""
     tried = f"; then it trains for {number(minutes, 0)} min at most" if minutes else ""
     return (
-        f"Look   at {min(MOST_ROWS, len(case.rows)):,} of {len(case.rows):,} rows, the test and the untrained encoder, "
+        f"Look   at {min(MOST_ROWS, len(case.rows)):,} of {len(case.rows):,} rows, the test and the original encoder, "
         f"for what stands in the way{tried}; any answer above stands, and ctrl-C ends this"
     )
 
@@ -201,7 +201,7 @@ def nothing(tries: Tries | None) -> str:
 
 def how(case: StudyCase, tries: Tries | None) -> str:
     """Return sentences on how causes were measured, for the page."""
-    looks = f"Looks read {min(MOST_ROWS, len(case.rows)):,} of {len(case.rows):,} rows, and the untrained encoder."
+    looks = f"Looks read {min(MOST_ROWS, len(case.rows)):,} of {len(case.rows):,} rows, and the original encoder."
     if case.dev_is_held_out:
         looks += (
             " Wrong rows were not looked for: development rows come from the same file; --dev with checked pairs helps."

@@ -89,14 +89,14 @@ def test_three_lines_are_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     first = (folder / "report.md").read_text().split("- **Keep:** ")[1].partition("\n")[0]
     assert repr(outcome).splitlines()[0] == f"Keep   {first}"
     table = outcome.table()
-    assert [*table["recipe"]] == ["base settings", "untrained encoder", TF_IDF]
+    assert [*table["recipe"]] == ["base settings", "original encoder", TF_IDF]
     assert table["over encoder"][0] == pytest.approx(4.28, abs=1e-3)
     assert table["over baseline"][1] == pytest.approx(4.2, abs=1e-3)
     assert "4.28" in repr(outcome)
     assert outcome._repr_html_().startswith("<pre>Keep")
     kept = dataclasses.replace(outcome.answer, kind="as it came")
     monkeypatch.setattr(Outcome, "answer", kept)
-    with pytest.raises(UserError, match="the answer is to keep the untrained encoder, so no model was made"):
+    with pytest.raises(UserError, match="the answer is to keep the original encoder, so no model was made"):
         outcome.model()
 
 

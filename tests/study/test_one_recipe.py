@@ -133,7 +133,7 @@ class TestOfResults:
     @pytest.mark.parametrize(
         ("gains", "parts", "sentence"),
         [
-            ((0.1, -0.5, -0.3), {"base_over_encoder": -3.0}, "keep the untrained encoder, scenes-small, so there is"),
+            ((0.1, -0.5, -0.3), {"base_over_encoder": -3.0}, "keep the original encoder, scenes-small, so there is"),
             ((3.0, 1.0, 0.5), {"missing": 3}, "names no recipe to use yet; its own command goes on with it: python st"),
             ((), {}, "has no finals, so no recipe of it is known to be the one to use; end a search with --finals"),
         ],

@@ -1,4 +1,4 @@
-"""The untrained encoder: what a search is compared with beside its base settings."""
+"""The original encoder: what a search is compared with beside its base settings."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ class RenewedSampler:
     def __init__(
         self, pairs: NLIPairs, table: np.ndarray, rules: Mining, every: int, make: Callable[[NLIPairs], GroupSampler]
     ) -> None:
-        """`table`: negatives mined by the untrained encoder. `make`: makes a sampler from pairs with negatives."""
+        """`table`: negatives mined by the original encoder. `make`: makes a sampler from pairs with negatives."""
         self.pairs, self.rules, self.every, self._make = pairs, rules, every, make
         self.set_table(table)
 

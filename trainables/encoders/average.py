@@ -1,4 +1,4 @@
-"""Average saved models: a soup of several trainings of one recipe, mixed with the untrained encoder.
+"""Average saved models: a soup of several trainings of one recipe, mixed with the original encoder.
 
 Only weights are averaged. Everything else, such as tokenizer and prompts, is the first model's. One tensor of each
 model is in memory at a time.
@@ -24,7 +24,7 @@ def average_models(trained: Sequence[Path], untrained: Path, share: float, folde
     """Write into `folder` the model with the weights `untrained + share * (mean(trained) - untrained)`.
 
     The paths are folders of sentence-transformers models that one recipe saved. `share` is the share of the training,
-    from 0 (the untrained encoder) to 1 (the plain mean). Raises `UserError` if the models have different weights.
+    from 0 (the original encoder) to 1 (the plain mean). Raises `UserError` if the models have different weights.
     """
     shutil.copytree(trained[0], folder, ignore=shutil.ignore_patterns(WEIGHTS, ADAPTER, "README.md"))
     models = [*trained, untrained]

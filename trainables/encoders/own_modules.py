@@ -142,7 +142,7 @@ def needs_pipeline(recipe: Recipe) -> bool:
 
 
 def equals_original_model(recipe: Recipe) -> bool:
-    """Whether an untrained encoder gives the embeddings of its original model, except for their length."""
+    """Whether the original encoder gives the embeddings of its original model, except for their length."""
     encoder = recipe.encoder
     if recipe.trains or not _uses_parts_of_model(encoder):
         return False

@@ -37,7 +37,7 @@ class Evaluator:
         self._before: np.ndarray | None = None
 
     def before_training(self, encoder: Encoder) -> None:
-        """Store the cosines of the untrained encoder."""
+        """Store the cosines of the original encoder."""
         if self._watched is not None:
             self._before = cosines(encoder.encode, self._watched)
 

@@ -1,4 +1,4 @@
-"""Scoring of a soup: the average of a recipe's trained models, mixed with the untrained encoder. Nothing is trained."""
+"""Scoring of a soup: the average of a recipe's trained models, mixed with the original encoder. Nothing is trained."""
 
 from __future__ import annotations
 

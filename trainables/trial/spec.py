@@ -15,7 +15,7 @@ class Soup:
 
     models: tuple[Path, ...]
     share: float
-    """Weight of the average in the scored model. The untrained encoder has the rest of the weight."""
+    """Weight of the average in the scored model. The original encoder has the rest of the weight."""
 
 
 @dataclass(frozen=True)
@@ -30,4 +30,4 @@ class TrialSpec:
     done: bool = False
     """Whether the result exists already. In a population the trial is then trained again, but not scored."""
     soup: Soup | None = None
-    """Models whose average is scored. None: the trial trains its recipe, or scores the untrained encoder."""
+    """Models whose average is scored. None: the trial trains its recipe, or scores the original encoder."""

@@ -45,7 +45,7 @@ SPACE = Space(
     ),
     evaluation=EvaluationConfig(tasks=("labelled",)),
     rows=(
-        Row("untrained encoder", {"optimisation.epochs": 0}, as_it_came=True),
+        Row("original encoder", {"optimisation.epochs": 0}, as_it_came=True),
         Row("base settings", {}),
         Row("TF-IDF (no model)", {"encoder.kind": "tf_idf", "encoder.name": f"{DATA}/train.jsonl", "optimisation.epochs": 0, "encoder.adapter": "none", "pooling.after": "none"}),
     ),

@@ -216,7 +216,7 @@ def test_what_no_model_reaches_is_said_and_warns_where_it_is_more(
     without = "Note   TF-IDF without any model scores 2.50 higher: try another encoder"
     assert (words.splitlines()[1] == without) == noted == (without in words)
     kept = "\n".join(as_text(lines(dataclasses.replace(answer, kind="base"), results.info, str)))
-    assert re.search(r"Gain   STS Avg. of the base settings \d.*: \+\d.* over the untrained encoder\n", kept)
+    assert re.search(r"Gain   STS Avg. of the base settings \d.*: \+\d.* over the original encoder\n", kept)
     unsure = dataclasses.replace(row, figure=dataclasses.replace(counts, low=counts.gain - 5))
     answer = dataclasses.replace(answer, references={**answer.references, "baseline": unsure})
     assert "without any model" not in "\n".join(as_text(lines(answer, results.info, str)))
@@ -393,14 +393,14 @@ def test_the_lines_of_a_gain() -> None:
         "Use    positives per anchor 1, negatives per anchor 8, pooling mean, temperature 0.1, "
         "weight of the contrastive loss 0.047, batch size 128\n"
         "Gain   STS Avg. 50.51 [50.14, 50.89]: +2.89 [+2.18, +3.61] over the base settings; "
-        "+7.90 [+7.39, +8.40] over the untrained encoder\n"
+        "+7.90 [+7.39, +8.40] over the original encoder\n"
         "Beside transfer (MRPC, SST2, SST5, TREC) +0.64 [-0.07, +1.36] over the base settings\n"
         "Base   allpalln-lambda0.5-SCL: positives per anchor none, negatives per anchor none, weight of the "
         "contrastive loss 0.5, temperature 1, batch size 64, pooling mean_without_cls, and 1 more\n"
         "Sure   5 fresh seeds each; 7 recipes tried, 28 min of trials added up; "
         "seeds move test scores by 0.18 to 0.44 (standard deviation)\n"
         "Worse  MRPC -6.11 [-6.99, -5.22] against the base settings; "
-        "MRPC -1.10 [-1.78, -0.43] against the untrained encoder\n"
+        "MRPC -1.10 [-1.78, -0.43] against the original encoder\n"
         "Cost   one training takes 36 s, with the base settings 36 s\n"
         "Model  python -m reports export results/scl_ablation-laptop '#1'\n"
         "Again  python study/run.py --recipe results/scl_ablation-laptop"
@@ -441,11 +441,9 @@ def test_a_search_that_its_development_scores_misled_says_so() -> None:
         picked = tuple(dataclasses.replace(finalist, development=(development,)) for finalist in answer.picked)
         sentences = lines(dataclasses.replace(answer, picked=picked), results.info, str)
         heads = {line.head: line.words for line in sentences}
-        assert heads["Keep"] == "the untrained encoder: every training of the finals is shown to be worse on STS Avg."
-        assert re.search(
-            r"^STS Avg\. of the untrained encoder \d.*: the base settings -\d.* against it", heads["Score"]
-        )
-        assert re.search(r"^its best, #\d.*: -\d.* against the untrained encoder", heads["Search"])
+        assert heads["Keep"] == "the original encoder: every training of the finals is shown to be worse on STS Avg."
+        assert re.search(r"^STS Avg\. of the original encoder \d.*: the base settings -\d.* against it", heads["Score"])
+        assert re.search(r"^its best, #\d.*: -\d.* against the original encoder", heads["Search"])
         assert any("had found better settings" in line.words for line in sentences) is misled
 
 
@@ -462,7 +460,7 @@ def test_what_development_scores_promised_is_told_task_by_task() -> None:
     assert notes == [
         "by the development scores the search had found better settings; the gain carried over to STSBenchmark, "
         "+7.52 [+3.39, +11.64] over the base settings",
-        f"the best of the search is shown to be worse than the untrained encoder on {first}, {second}",
+        f"the best of the search is shown to be worse than the original encoder on {first}, {second}",
     ]
 
 
@@ -558,7 +556,7 @@ def test_what_is_shown_over_the_encoder_alone_is_told(open_against: tuple[Refere
     base = dataclasses.replace(answer.references["base"], gains={"encoder": unsettled})
     answer = dataclasses.replace(answer, kind="open", open=open_against, references={**answer.references, "base": base})
     words = "\n".join(as_text(lines(answer, results.info, str)))
-    shown = "what was picked is shown to be better than the untrained encoder; whether better than the base settings"
+    shown = "what was picked is shown to be better than the original encoder; whether better than the base settings"
     shown += " is not decided"
     assert (f"Open   {shown}\n" in words) == (open_against == ("base",))
 
@@ -701,7 +699,7 @@ def test_words_from_outside_are_no_markup() -> None:
 
 
 def praised(results: Results) -> str | None:
-    """By hash what the lines say to use or to keep, or else call the best; None of the untrained encoder."""
+    """By hash what the lines say to use or to keep, or else call the best; None of the original encoder."""
     answer, heads = Answer.of(results), dict[str, str]()
     for line in lines(answer, results.info, str):
         heads.setdefault(line.head, line.words)
@@ -709,7 +707,7 @@ def praised(results: Results) -> str | None:
         keeps = heads.get("Use") or heads.get("Keep") or f"{heads['Open']} {heads['Best']}"
         if re.search(r"(^|keep |so far: )the base settings", keeps):
             return answer.references["base"].recipe
-        return None if keeps.startswith("the untrained encoder") else answer.picked[0].recipe
+        return None if keeps.startswith("the original encoder") else answer.picked[0].recipe
     shown = heads.get("These") or heads.get("Better", "").partition(": ")[2]
     row = shown.split("; ")[0] or ("" if "Search" in heads else results.space.baseline)
     named = row or heads["Search"].removeprefix("the best so far is ").partition(";")[0]

@@ -192,6 +192,6 @@ def test_it_has_a_table_and_a_picture(tmp_path: Path) -> None:
     assert text.startswith("The last doubling of the data, from 6,000 to 12,000 pairs, brought +1.")
     assert "![Score over the pairs to train on](pictures/data-curve.svg)" in text
     assert [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("|")][2:] == [
-        "none: the untrained encoder", "1/8", "1/4", "1/2", "all",
+        "none: the original encoder", "1/8", "1/4", "1/2", "all",
     ]  # fmt: skip
     assert "among 2; that of a score is its own" in text

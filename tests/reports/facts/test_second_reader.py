@@ -77,11 +77,11 @@ def test_the_answer_says_whose_it_is() -> None:
     answer = Answer("base", references={"base": finalist}, picked=(best,), checks=(base, picked))
     by = CHECKED["test_knn_accuracy"]
     assert _check(answer, str) == [
-        f"{by}: the base settings 85.00 [84.00, 86.00], +10.00 [+9.00, +11.00] over the untrained encoder",
+        f"{by}: the base settings 85.00 [84.00, 86.00], +10.00 [+9.00, +11.00] over the original encoder",
         "the best of the search 85.00 [84.00, 86.00], +3.00 [+1.00, +5.00] over the base settings",
     ]
     alone = dataclasses.replace(answer, kind="use", checks=(picked,))
-    assert _check(alone, str)[1:] == ["+10.00 [+9.00, +11.00] over the untrained encoder"]
+    assert _check(alone, str)[1:] == ["+10.00 [+9.00, +11.00] over the original encoder"]
     worse = dataclasses.replace(picked, numbers=("test_ndcg@10",), gains={"encoder": Gain(-9.0, -9.5, -8.5)})
     by_search = _check(dataclasses.replace(alone, checks=(worse,)), str)
     assert by_search[0].startswith(f"{CHECKED['test_ndcg@10']}: ")

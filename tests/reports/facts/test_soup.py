@@ -142,7 +142,7 @@ def test_it_changes_nothing_else() -> None:
 
 def test_the_answer_names_it_and_exports_it(results: Results, tmp_path: Path) -> None:
     words = "; ".join(words_of(results, "Ship"))
-    assert words.startswith("the average of the models of 5 trainings, mixed with 25% of the untrained encoder; +3.6")
+    assert words.startswith("the average of the models of 5 trainings, mixed with 25% of the original encoder; +3.6")
     assert words_of(results, "Model")[0].endswith(" soup")
     made = Answer.of(results).ship
     assert made.averaged is not None
@@ -167,7 +167,7 @@ def test_it_says_what_is_forgotten() -> None:
     one_seed = dataclasses.replace(answer.ship.one_seed, general=80.0)
     ship = dataclasses.replace(answer.ship, general="STS-B", untrained_general=82.0, soups=soups, one_seed=one_seed)
     written = [line.words for line in lines(dataclasses.replace(answer, ship=ship), results.info, str)]
-    assert any("STS-B -0.75 against the untrained encoder, one seed -2.00" in words for words in written)
+    assert any("STS-B -0.75 against the original encoder, one seed -2.00" in words for words in written)
 
 
 @pytest.mark.parametrize("soups", [BETTER, WORSE, None], ids=["soup", "one seed", "none"])
@@ -181,7 +181,7 @@ def test_it_has_a_row_for_each(tmp_path: Path) -> None:
     assert heads[2:7] == [
         "one seed, the mean of 5",
         "average",
-        *(f"average, mixed with {share}% of the untrained encoder" for share in (25, 50, 75)),
+        *(f"average, mixed with {share}% of the original encoder" for share in (25, 50, 75)),
     ]
     (shipped,) = [line for line in text.splitlines() if line.endswith(" yes |")]
     assert "mixed with 25%" in shipped

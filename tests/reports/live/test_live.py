@@ -213,10 +213,10 @@ class TestWhatIsShown:
         known = base, encoder, on_a_part, dataclasses.replace(base, scores=(45.0,), share=0.125)
         shown = html.so_far(dataclasses.replace(view, best=known))
         assert "Best so far on 1/8 of the data: <b>#1 &lt;x&gt;</b>" in shown
-        assert "48.00 (base settings 45.00, untrained encoder 42.00)" in shown
+        assert "48.00 (base settings 45.00, original encoder 42.00)" in shown
         shown = html.so_far(dataclasses.replace(view, best=(ScoredRecipe("#2", "", (51.0,), 1, 0.0), *known)))
         assert "Best so far: <b>#2</b>" in shown
-        assert "51.00 (base settings 50.00, untrained encoder 42.00)" in shown
+        assert "51.00 (base settings 50.00, original encoder 42.00)" in shown
         assert html.so_far(dataclasses.replace(view, best=(base, encoder))) == ""
         shown = html.so_far(dataclasses.replace(view, best=(base, ScoredRecipe("#3", "", (49.0,), 1, 0.0))))
         assert "No recipe is above the base settings so far; the best: <b>#3</b>" in shown

@@ -122,10 +122,10 @@ def test_finalists_stand_beside_the_base_and_the_encoder_as_it_came(searched: Pa
     groups = of_finals(Answer.of(Results.load(searched)))
     [group] = groups
     assert [line.shown for line in group.lines] == [False, True, True]
-    assert group.marks == {"the untrained encoder": pytest.approx(-5, abs=0.5)}
+    assert group.marks == {"the original encoder": pytest.approx(-5, abs=0.5)}
     picture = forest_picture(groups, searched / "forest.svg")
     words = picture.read_text(encoding="utf-8")
-    assert ">the untrained encoder<" in words
+    assert ">the original encoder<" in words
     assert all(len(name) <= 26 for name in re.findall(r">(#\d[^<]*)<", words))  # long names go on in the next line
 
 
@@ -154,11 +154,11 @@ def test_zero_is_the_encoder_as_it_came_where_that_is_kept(searched: Path) -> No
     kept = dataclasses.replace(answer, kind="as it came")
     [over_base], [over_encoder] = of_finals(answer), of_finals(kept)
     assert {*over_encoder.marks} == {"the base settings"}
-    assert over_encoder.marks["the base settings"] == -over_base.marks["the untrained encoder"]
+    assert over_encoder.marks["the base settings"] == -over_base.marks["the original encoder"]
     assert [line.gain for line in over_encoder.lines] == [
         finalist.gains["encoder"].gain for finalist in answer.finalists
     ]
-    assert "Zero is the untrained encoder;" in caption([over_encoder])
+    assert "Zero is the original encoder;" in caption([over_encoder])
     assert "Zero is the base settings;" in caption([over_base])
 
 

@@ -137,7 +137,7 @@ def test_the_best_so_far_is_of_the_largest_share_that_was_trained_on(begin: Begi
     untrained = {"optimisation.epochs": 0}
     assert best_so_far(shown, 90.0, **untrained) == []
     assert best_so_far(shown, 95.0, **untrained, **{"encoder.name": "of a row"}) == []
-    beside = " (untrained encoder 90.00)"
+    beside = " (original encoder 90.00)"
     assert best_so_far(shown, 50.0, PART_SEED, **part) == [f"best so far on 1/8 of the data: dev 50.00{beside}"]
     assert best_so_far(shown, 0.0, **other) == [f"best so far on 1/8 of the data: dev 50.00{beside}"], "without a score"
     assert best_so_far(shown, 40.0, 1, **other) == [f"best so far: dev 40.00{beside}"]

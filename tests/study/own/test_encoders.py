@@ -43,7 +43,7 @@ def test_two_encoders_make_a_space_that_can_run(pair: tuple[str, str], capsys: p
     models = [ENCODERS[kind](f"{index}-model") for index, kind in enumerate(pair)]
     plan = plan_of("--train", write("pairs"), "--encoder", *models, "--dry-run")
     check_plan(plan)
-    untrained_recipes = [plan.rows[label] for label in plan.rows if label.endswith("untrained")]
+    untrained_recipes = [plan.rows[label] for label in plan.rows if label.endswith("original")]
     base = [plan.rows[label] for label in plan.rows if label.endswith("base settings")]
     assert plan.finals is not None
     assert untrained_recipes[0] == as_it_came(plan.base)
@@ -63,7 +63,7 @@ def test_what_is_set_of_the_encoder_holds_for_the_encoder_as_it_came(capsys: pyt
     plan = plan_of("--train", write("pairs"), "--encoder", name, *settings)
     check_plan(plan)
     assert "encoder.max_length" not in capsys.readouterr().out
-    untrained = plan.rows["untrained encoder"]
+    untrained = plan.rows["original encoder"]
     assert plan.finals is not None
     assert untrained == as_it_came(plan.base)
     assert untrained.encoder == plan.base.encoder

@@ -136,7 +136,7 @@ def test_what_became_of_general_sentences_is_said(planted: Results, general: str
     gain = answer.general.gain
     assert gain.gain < 0
     worse = [line.words for line in lines(answer, results.info, str) if line.head == "Worse"]
-    loss = f"{general} {difference(gain.gain, gain.low, gain.high)} against the untrained encoder"
+    loss = f"{general} {difference(gain.gain, gain.low, gain.high)} against the original encoder"
     assert any(loss in words for words in worse)
 
 

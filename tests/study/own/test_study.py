@@ -109,10 +109,10 @@ def test_every_kind_of_data_makes_a_space_that_can_run_and_a_recipe_on_all_of_th
     check_plan(plan)
     assert plan.base.corpus.layout == LAYOUTS.get(kind, "pairs")
     assert (plan.scale, plan.explored) == ("paper", 20)
-    assert list(plan.rows) == ["untrained encoder", "base settings", TF_IDF]
+    assert list(plan.rows) == ["original encoder", "base settings", TF_IDF]
     assert plan.rows["base settings"] == plan.base
     assert plan.finals is not None
-    assert plan.rows["untrained encoder"] == as_it_came(plan.base)
+    assert plan.rows["original encoder"] == as_it_came(plan.base)
     assert plan.results == Path("results/mine-scenes-small").absolute()
     assert list(plan.space.goals) == (["own_sts"] if dev else ["heldout"])
     for domain in plan.space.domains:
@@ -512,7 +512,7 @@ def test_several_encoders_are_a_choice_and_each_is_a_row_as_it_came(tmp_path: Pa
     model_folder("second", pooling="max_tokens", query="find: ", passage="text: ")
     plan = plan_of("--train", write("pairs"), "--encoder", "first", "second")
     assert list(plan.rows) == [
-        *(f"{name}, {what}" for name in ("first", "second") for what in ("untrained", "base settings")),
+        *(f"{name}, {what}" for name in ("first", "second") for what in ("original", "base settings")),
         TF_IDF,
     ]
     assert (plan.base.pooling.mode, plan.base.encoder.query_prompt) == ("cls", "ask: ")
@@ -621,14 +621,14 @@ def test_two_files_of_one_content_are_refused_before_anything_runs() -> None:
 
 @pytest.mark.slow
 def test_pairs_train_a_model_that_is_judged_by_those_put_aside(tmp_path: Path) -> None:
-    """Without Ray: the base settings and the untrained encoder, on built-in pairs."""
+    """Without Ray: the base settings and the original encoder, on built-in pairs."""
     nli = (scenes.ensure() / "nli" / "train.jsonl").read_text().splitlines()
     rows = [json.loads(line) for line in nli[:3000]]
     entailed = [f"{row['premise']}\t{row['hypothesis']}\n" for row in rows if row["label"] == "entailment"][:200]
     (tmp_path / "pairs.tsv").write_text("".join(["anchor\tpositive\n", *entailed]))
     plan = plan_of("--train", "pairs.tsv", *SMALL, "--set", "optimisation.epochs=5")
     (goal,) = plan.space.searched_goals
-    trained, untrained = (plan.rows[label] for label in ("base settings", "untrained encoder"))
+    trained, untrained = (plan.rows[label] for label in ("base settings", "original encoder"))
     scores = [run_trial(recipe, 0, plan.evaluation).scores for recipe in (trained, untrained)]
     chosen = [goal.of(numbers, {}) for numbers in scores]
     judged = [goal.test_of(numbers) for numbers in scores]

@@ -296,7 +296,7 @@ def test_a_limit_too_short_for_a_search_names_one_that_does(minutes: float, plac
     assert short.finals is None
     assert {run.trial.name for run in ran if not run.trial.part} == {"untrained", "base"}
     assert clock.seconds <= minutes * MINUTE
-    assert "leaves too little to search: the base settings are compared with the untrained encoder" in words
+    assert "leaves too little to search: the base settings are compared with the original encoder" in words
     least = float(words.partition("minutes=")[2].partition(" ")[0])
     assert least > minutes
     longer, clock, explorer = agenda(least, places=places)
@@ -470,7 +470,7 @@ def test_the_room_for_whole_finals_is_that_of_the_best_on_a_part() -> None:
 
 
 def test_recipes_leave_room_for_finals_with_the_best_so_far() -> None:
-    """Which takes ten times as long as they do; an earlier run had asked for all of them. The untrained encoder, which
+    """Which takes ten times as long as they do; an earlier run had asked for all of them. The original encoder, which
     is better than all of them, is no finalist."""
     slow = 1e-3
     times = longer(lambda trial: 10.0 if trial.recipe.optimisation.learning_rate == slow else 1.0, untrained=99.0)

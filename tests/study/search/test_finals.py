@@ -40,7 +40,7 @@ from trainables.recipe import Recipe
 
 TAU = ("--space", "scl_tau", "--search", "optuna", "--trials", "4", "--finals", "2x3")
 BESIDE = 3 + 3 + 1
-"""Trials beside two finalists under three seeds: of the base settings, the baseline row, the untrained encoder."""
+"""Trials beside two finalists under three seeds: of the base settings, the baseline row, the original encoder."""
 RATES = (1e-4, 1e-3, 1e-5, 3e-4)
 """Of which the second is the best one, and then the last."""
 
@@ -97,14 +97,14 @@ class TestSize:
         finals = SearchFinals(3, 5, base, {base.hash: "SCL", other.hash: "baseline"}, other)
         assert [(entrant.name, [*entrant.seeds]) for entrant in finals.references] == [
             ("base settings", [*fresh_seeds(5)]),
-            ("untrained encoder", [FIRST_FRESH_SEED]),
+            ("original encoder", [FIRST_FRESH_SEED]),
             ("baseline", [*fresh_seeds(5)]),
         ]
         assert finals.in_words() == (
-            "3 recipes x 5 fresh seeds, beside the base settings (5), the untrained encoder and baseline (5)"
+            "3 recipes x 5 fresh seeds, beside the base settings (5), the original encoder and baseline (5)"
         )
         same = SearchFinals(3, 5, base, {base.hash: "SCL"}, base)
-        assert [entrant.name for entrant in same.references] == ["base settings", "untrained encoder"]
+        assert [entrant.name for entrant in same.references] == ["base settings", "original encoder"]
         assert same.facts().baseline == same.facts().base == base.hash
 
     def test_a_row_that_no_seed_changes_has_run_already(self) -> None:
@@ -113,7 +113,7 @@ class TestSize:
         finals = SearchFinals(3, 5, base, {untrained.hash: "untrained"}, untrained)
         assert [(entrant.name, len(entrant.seeds)) for entrant in finals.references] == [
             ("base settings", 5),
-            ("untrained encoder", 0),
+            ("original encoder", 0),
         ]
         assert finals.facts().baseline == finals.facts().as_it_came
 
@@ -327,7 +327,7 @@ class TestStudy:
         assert facts.finalists == [recipe.hash for recipe in best]
         lines = capsys.readouterr().out.splitlines()
         assert lines == [
-            "finals: 2 recipes x 3 fresh seeds, beside the base settings (3), the untrained encoder and SBERT "
+            "finals: 2 recipes x 3 fresh seeds, beside the base settings (3), the original encoder and SBERT "
             f"baseline (3): {explored[best[0]]} and {explored[best[1]]}"
         ]
         save_info(plan, info, searcher.explored, facts)

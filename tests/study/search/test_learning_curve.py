@@ -32,11 +32,11 @@ SEARCH = ("--space", "scl_tau", "--search", "optuna", "--trials", "4", "--sample
 WITHOUT = (*SEARCH, "--finals", "1x3", "--soup", "none")
 CURVE = (*WITHOUT, "--learning-curve")
 SEEDS, FINALS = 3, 3 + 3 + 3 + 1
-"""Of the finals: seeds, and trials of one finalist, the base, the baseline row and the untrained encoder."""
+"""Of the finals: seeds, and trials of one finalist, the base, the baseline row and the original encoder."""
 
 
 def points(trial: Trial) -> float:
-    """Best for a temperature near 0.3; each halving of the data costs a point; an untrained encoder is far below."""
+    """Best for a temperature near 0.3; each halving of the data costs a point; the original encoder is far below."""
     flat = trial.recipe.flat()
     away = abs(float(str(flat.get("objective.temperature", 3.0))) - 0.3)
     lost = {0.5: 1.0, 0.25: 2.0, 0.125: 3.0}.get(float(str(flat.get("corpus.share", 1.0))), 0.0)
@@ -231,7 +231,7 @@ def test_where_the_encoder_is_kept_as_it_came_nothing_is_trained(
     assert parts(study.run()) == []
     assert study.searcher.agenda.remaining == 0
     text = capsys.readouterr().out
-    assert "no learning curve: the answer is to keep the untrained encoder, so there is nothing to train" in text
+    assert "no learning curve: the answer is to keep the original encoder, so there is nothing to train" in text
 
 
 def test_its_models_are_not_kept(whole: tuple[Study, list[Trial], int]) -> None:

@@ -61,7 +61,7 @@ class Layout(Options):
 
     @property
     def miner(self) -> EncoderConfig | None:
-        """The frozen encoder that mines; None: the untrained encoder mines."""
+        """The frozen encoder that mines; None: the original encoder mines."""
         return None
 
     def make(self, request: SamplerRequest) -> tuple[Sampler, dict[str, Any]]:
