@@ -51,7 +51,9 @@ def _how(ship: Ship) -> str:
     kept = f"{KEPT_GAIN:.0%}"
     least = f": of the averages that keep {kept} of the gain over that encoder, the one with the least training"
     over = ship.over_seed
-    chance = ""
+    chance = intervals = ""
+    if ship.figure is not None and over is not None:
+        intervals = f" Intervals allow for chance in test items, and in seeds: {REMADE if ship.remade else GUESSED}"
     if ship.keeps and over is not None and over.low is not None and over.low <= 0:
         chance = " That the average is better than one seed is not shown by the test; development scores chose it."
     return (
@@ -59,6 +61,5 @@ def _how(ship: Ship) -> str:
         f"original encoder. Development scores choose{least if ship.general else ' the best'}; the test would "
         f"flatter what it chose, so it only refuses an average that measured less than {kept} of the seeds' gain. Else "
         "one seed is shipped, the best by development scores."
-        f"{had if ship.untrained_general is not None else ''} Intervals allow for chance in test items, and in "
-        f"seeds: {REMADE if ship.remade else GUESSED}{chance}"
+        f"{had if ship.untrained_general is not None else ''}{intervals}{chance}"
     )

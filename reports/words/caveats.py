@@ -37,8 +37,11 @@ def sure(answer: Answer, first: Finalist) -> list[str]:
     rows = f" (of {answer.rows_of_items:,} rows: what shares a text is one item)" if several else ""
     items = [] if answer.items is None else [f"{count(answer.items, 'test item')}{rows}{chose}{trained}"]
     clauses = [seeds if answer.picked else f"{count(first.seeds, 'seed')} of {REFERENCE_NAMES['base']}", *items]
-    parts = f", {answer.whole} of them on all of the data" if answer.whole < answer.tried else ""
-    clauses.append(f"{count(answer.tried, 'recipe')} tried{parts}, {duration(answer.seconds)} of trials added up")
+    others, whole = answer.tried - 1, answer.whole - 1
+    tried = f"{count(others, 'recipe')} tried beside {REFERENCE_NAMES['base']}"
+    if whole < others:
+        tried += f", {max(0, whole) or 'none'} of them on all of the data"
+    clauses.append(f"{tried if others > 0 else 'no other recipe tried'}, {duration(answer.seconds)} of trials added up")
     return [*clauses, *noise(answer), *_borrowed(answer)]
 
 
@@ -77,13 +80,19 @@ def largest_possible_gain(answer: Answer) -> list[str]:
 
 
 def better_without_a_model(answer: Answer) -> list[str]:
-    """Return a warning if TF-IDF, which needs no model, is surely better than the recipe to use."""
+    """Return a warning if TF-IDF, which needs no model, is surely better than the recipe to use, or not shown to be
+    worse."""
     used, plain = answer.to_use or answer.base, answer.references.get("baseline")
     if not (plain and plain.name == TF_IDF and used and used.figure and plain.figure):
         return []
     ahead = plain.figure.gain - used.figure.gain
     surely = plain.figure.low is not None and bool(plain.figure.low > used.figure.gain)
-    return [f"TF-IDF without any model scores {number(ahead)} higher: try another encoder"] * surely
+    if surely:
+        return [f"TF-IDF without any model scores {number(ahead)} higher: try another encoder"]
+    gain = used.gains.get("baseline")
+    if gain is None or gain.low is None or gain.above:
+        return []
+    return ["no gain over TF-IDF is shown, which needs no model: where this score is all that counts, it may do"]
 
 
 def notes(answer: Answer, info: StudyInfo, escape: Escape) -> list[str]:

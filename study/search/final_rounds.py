@@ -80,7 +80,7 @@ class FinalRounds:
         return [[*open_now, *finalists], *self._stages_after(self.size)]
 
     def _stages_after(self, size: SearchFinals) -> list[list[str]]:
-        """Return the stages after finals of that size: first the soups, each as costly as scoring the untrained
+        """Return the stages after finals of that size: first the soups, each as costly as scoring the original
         encoder, if all of them take at most `SOUPS_SHARE` of the limits; then the learning curve."""
         untrained, base = size.untrained.hash, self.design.base.hash
         fixed = {trial.key for trial in self.design.fixed}

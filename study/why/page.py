@@ -82,7 +82,7 @@ def lines(case: StudyCase, causes: Sequence[Cause], taken_back: Sequence[Gained]
     for sentence in words.worth(taken_back, tries.share) if taken_back and tries else ():
         yield f"Gain   {sentence}"
     if not causes:
-        yield f"Why    {words.nothing(tries)}"
+        yield f"Why    {words.nothing(case, tries)}"
     for rank, cause in enumerate(causes, 1):
         yield f"{rank:<6} {words.TITLES[cause.name]}{words.points(cause)}: {words.evidence(cause)}"
         yield f"       {words.command(cause, case) or words.OTHERWISE.get(cause.name, '')}"
@@ -97,7 +97,7 @@ def blocks_of(
     if taken_back and tries:
         yield Bullets([text(sentence) for sentence in words.worth(taken_back, tries.share)])
     if not causes:
-        sentence = words.nothing(tries)
+        sentence = words.nothing(case, tries)
         yield f"{sentence[0].upper()}{sentence[1:]}."
     for rank, cause in enumerate(causes, 1):
         yield f"**{rank}. {words.TITLES[cause.name]}**{words.points(cause)}: {text(words.evidence(cause))}."

@@ -189,9 +189,10 @@ def begin(case: StudyCase, minutes: float | None) -> str:
     )
 
 
-def nothing(tries: Tries | None) -> str:
+def nothing(case: StudyCase, tries: Tries | None) -> str:
     """Return the message that no causes were found, and which ones were looked for."""
-    looked = f"nothing is seen of: {', '.join(TITLES[name].lower() for name in SENTENCES)}"
+    names = (TITLES[name].lower() for name in SENTENCES if name != "mislabelled" or not case.dev_is_held_out)
+    looked = f"nothing is seen of: {', '.join(names)}"
     if tries is None:
         return f"{looked}; no change of settings was tried"
     if not tries.any_tried:

@@ -174,7 +174,7 @@ def test_half_an_interval_of_items_alone_is_that_of_a_t_test() -> None:
 
 @pytest.mark.usefixtures("own_spaces")
 def test_items_vary_by_no_less_in_the_predictions_of_an_example() -> None:
-    """The deviation over items alone, without seeds: of the base settings against recipes of the search. The untrained
+    """The deviation over items alone, without seeds: of the base settings against recipes of the search. The original
     encoder is left out: base settings that hardly train it differ from it on few items."""
     deviations = []
     for file in sorted((ROOT / "docs/examples").glob("own_*/study.json")):

@@ -154,6 +154,13 @@ def pair_groups(splits: Sequence[Split]) -> np.ndarray | None:
     return np.array([numbers[sentence] for sentence in shared])
 
 
+def text_groups(splits: Sequence[Split]) -> np.ndarray | None:
+    """Return the group number of each single text, (items,): equal texts are one group. None if no texts are equal."""
+    texts = [text for split in splits for text in split.left]
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    return np.array([numbers[text] for text in texts]) if len(numbers) < len(texts) else None
+
+
 def compact(array: np.ndarray) -> np.ndarray:
     """Return the same numbers in the smallest sufficient signed integers, or as float32 if none of them changes."""
     if array.dtype.kind in "iu" and array.size:

@@ -16,7 +16,9 @@ from sklearn.preprocessing import StandardScaler
 from trainables.errors import UserError
 from trainables.senteval import check_data, evaluate, logistic
 from trainables.senteval.evaluation import notes_on_left_out_rows
+from trainables.senteval.examples import Split
 from trainables.senteval.folds import SEED
+from trainables.senteval.kinds import KINDS
 from trainables.senteval.kinds.contract import TRAIN_DEV_TEST
 from trainables.senteval.logistic import (
     FOLDS,
@@ -98,6 +100,15 @@ def test_a_label_of_two_rows_is_read_in_groups_without_a_warning() -> None:
     labels, groups = np.array([0] * 20 + [1] * 20 + [2] * 2), np.arange(42) // 2
     features = np.random.default_rng(0).normal(size=(42, 5)) + labels[:, None] * 4
     assert (predict_in_folds(features, labels, groups).by_regression[:40] == labels[:40]).mean() > 0.9
+
+
+def test_equal_texts_and_pairs_that_share_a_text_are_one_draw() -> None:
+    texts = Split(["a", "b", "a", "c"], None, np.zeros(4))
+    assert KINDS["classes"].groups([texts]).tolist() == [0, 1, 0, 2]
+    assert KINDS["classes"].groups([texts, texts]).tolist() == [0, 1, 0, 2] * 2
+    assert KINDS["classes"].groups([texts.select(np.array([0, 1, 3]))]) is None
+    pairs = Split(["a", "b", "d"], ["x", "a", "y"], np.zeros(3))
+    assert KINDS["classes"].groups([pairs]).tolist() == [0, 0, 1]
 
 
 def test_embeddings_that_are_all_the_same_and_one_label_alone_are_no_error() -> None:

@@ -16,7 +16,7 @@ from trainables.lazy_torch import torch
 from trainables.senteval.effects import accuracy_effects
 from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import Split, TaskData
-from trainables.senteval.items import Answers
+from trainables.senteval.items import Answers, text_groups
 from trainables.senteval.kinds.by_parts import MeanOverItems
 from trainables.senteval.kinds.classification import check_labels
 from trainables.senteval.kinds.contract import TRAIN_DEV_TEST
@@ -35,8 +35,8 @@ class TextClasses(MeanOverItems):
     """Accuracies of two classifiers of embeddings (`logistic.py`), on rows that they were not fitted to.
 
     Embeddings have length 1, so a saved model's last Normalize changes no score. Classifiers for `dev` are fitted to
-    `train`, those for `test` to `train` and `dev`. A task's first split is predicted in folds; pairs that share a text
-    are in one fold.
+    `train`, those for `test` to `train` and `dev`. A task's first split is predicted in folds. Equal texts, and pairs
+    that share a text, are in one fold, and count as one draw.
     """
 
     least_deviation = 24.0
@@ -101,6 +101,9 @@ class TextClasses(MeanOverItems):
 
     def development_splits(self, data: TaskData) -> list[Split]:
         return [data.splits["dev"]] if "dev" in data.splits else []
+
+    def groups(self, splits: Sequence[Split]) -> np.ndarray | None:
+        return super().groups(splits) if any(split.right for split in splits) else text_groups(splits)
 
     def answers(self, given: Embedded, part: str, seed: int) -> Answers:
         from trainables.senteval.logistic import predict_classes, predict_in_folds
