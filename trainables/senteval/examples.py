@@ -74,13 +74,6 @@ class Split:
         """Return the texts of each example: one sentence, two, or a query."""
         return zip(*([self.left] if self.right is None else [self.left, self.right]), strict=True)
 
-    def relevant_documents(self) -> list[list[str]]:
-        """Return the texts of the relevant documents of each query; empty lists for examples that are no queries."""
-        if self.documents is None:
-            return [[] for _ in self.left]
-        texts = self.documents.texts  # a negative number is of a document that the corpus lacks
-        return [[texts[n] for n, grade in judged.items() if grade > 0 <= n] for judged in self.documents.judged]
-
     def select(self, kept: np.ndarray) -> Split:
         """Return a split with only the sentences or pairs at the indices `kept`."""
         right = None if self.right is None else [self.right[number] for number in kept]

@@ -21,7 +21,6 @@ from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import EncoderConfig, Recipe
 from trainables.senteval import items
 from trainables.senteval.examples import Split, TaskData
-from trainables.senteval.own_tasks import own_tasks
 from trainables.senteval.read_task import kept_task
 from trainables.senteval.scoring import geometry
 from trainables.senteval.tasks import TASKS, kind_of
@@ -171,25 +170,6 @@ class TestOverlap:
         near, other = text.replace("morning", "day"), " ".join(reversed(text.split()))
         (tmp_path / "senteval/downstream/TREC/TREC_10.label").write_text(f"DESC:x {near}\nHUM:x {other}\n")
         assert overlap(recipe, tmp_path / "senteval", ["TREC"], (None, "1"))["TREC"].tolist() == [True, False]
-
-    def test_relevant_documents_count_unless_they_are_a_known_set(self, recipe: Recipe, tmp_path: Path) -> None:
-        """One of four queries has a trained answer, nearly the same; of the FAQ all have. A part of the data changes
-        nothing: it has the first row alone."""
-        answer = "a person sleeps"
-        rows = [("who sleeps", answer), ("why", "so"), ("who runs", "nobody"), ("two dogs run", "they do")]
-        for name, changes in (("few", {}), ("faq", {"positive": answer})):
-            lines = [json.dumps({"query": query, "positive": text} | changes) for query, text in rows]
-            (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
-        TASKS.add(*own_tasks([], [f"few={tmp_path}/few.jsonl", f"faq={tmp_path}/faq.jsonl"]))
-        try:
-            for share in (1.0, 0.5):
-                seen = overlap(recipe.override({"corpus.share": share}), tmp_path, ["few", "faq"], (None, "0"))
-                assert seen["few"].tolist()[:3] == [True, False, False]
-                assert not seen["faq"][:3].any()
-                assert seen["few"][3] == seen["faq"][3]
-        finally:
-            for name in ("few", "faq"):
-                TASKS.remove(name)
 
     def test_files_are_read_once_as_long_as_they_stay(
         self, recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
