@@ -28,7 +28,8 @@ def write(results: Results, pictures: Path) -> list[Block]:
     head = ["Model", "development", text(answer.figure), *([text(ship.general)] if ship.general else []), "shipped"]
     lines = [_line(f"average{mixture_in_words(each.share)}", each, ship) for each in ship.soups]
     lines.insert(0, _line(f"one seed, the mean of {ship.seeds}", ship.one_seed, ship))
-    return [DataTable(head, lines), *_gains(ship, answer), _how(ship)]
+    gains = _gains(ship, answer)
+    return [DataTable(head, lines), *gains, _how(ship, intervals=bool(gains))]
 
 
 def _line(name: str, scores: SoupScores, ship: Ship) -> list[str]:
@@ -46,14 +47,14 @@ def _gains(ship: Ship, answer: Answer) -> list[Block]:
     return [DataTable(["The chosen average", "points"], [["its score", level(ship.figure)], *lines])]
 
 
-def _how(ship: Ship) -> str:
+def _how(ship: Ship, intervals: bool) -> str:
+    """Return how the model to ship was chosen. `intervals`: whether they are shown."""
     had = f" {REFERENCE_NAMES['encoder'].capitalize()} has {number(ship.untrained_general)} on {text(ship.general)}."
     kept = f"{KEPT_GAIN:.0%}"
     least = f": of the averages that keep {kept} of the gain over that encoder, the one with the least training"
     over = ship.over_seed
-    chance = intervals = ""
-    if ship.figure is not None and over is not None:
-        intervals = f" Intervals allow for chance in test items, and in seeds: {REMADE if ship.remade else GUESSED}"
+    of_seeds = f" Intervals allow for chance in test items, and in seeds: {REMADE if ship.remade else GUESSED}"
+    chance = ""
     if ship.keeps and over is not None and over.low is not None and over.low <= 0:
         chance = " That the average is better than one seed is not shown by the test; development scores chose it."
     return (
@@ -61,5 +62,5 @@ def _how(ship: Ship) -> str:
         f"original encoder. Development scores choose{least if ship.general else ' the best'}; the test would "
         f"flatter what it chose, so it only refuses an average that measured less than {kept} of the seeds' gain. Else "
         "one seed is shipped, the best by development scores."
-        f"{had if ship.untrained_general is not None else ''}{intervals}{chance}"
+        f"{had if ship.untrained_general is not None else ''}{of_seeds * intervals}{chance}"
     )

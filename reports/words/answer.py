@@ -17,7 +17,6 @@ from reports.facts.soup import SHIPPED, Ship
 from reports.ledger import StudyInfo
 from reports.words.caveats import (
     RAISED_LIMIT,
-    better_without_a_model,
     carried_over,
     larger_limit,
     largest_possible_gain,
@@ -25,6 +24,7 @@ from reports.words.caveats import (
     noise,
     notes,
     sure,
+    without_a_model,
 )
 from reports.words.commands import recipe_command, results_location, study_command
 from reports.words.comparisons import GO_ON
@@ -59,7 +59,7 @@ def lines(answer: Answer, info: StudyInfo, escape: Escape) -> list[Line]:
     base, first = answer.base, answer.picked[0] if answer.picked else answer.references["base"]
     of_picked = answer.kind in ("use", "open") and not answer.base_leads
     """Whether the lines are about the picked recipe, not about the settings or encoder that are kept."""
-    written = [*_verdict(answer, info, escape), *in_lines("Note", better_without_a_model(answer))]
+    written = [*_verdict(answer, info, escape), *in_lines("Note", without_a_model(answer))]
     for index, finalist in enumerate(answer.picked if answer.kind == "use" else [first]):
         written += [Line("Or", _settings(finalist, escape))] * (index > 0)
         gains = in_lines("Gain", _gain(answer, finalist, escape)) if of_picked else _of_kept(answer, finalist, escape)

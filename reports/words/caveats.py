@@ -79,15 +79,14 @@ def largest_possible_gain(answer: Answer) -> list[str]:
     ]
 
 
-def better_without_a_model(answer: Answer) -> list[str]:
+def without_a_model(answer: Answer) -> list[str]:
     """Return a warning if TF-IDF, which needs no model, is surely better than the recipe to use, or not shown to be
     worse."""
     used, plain = answer.to_use or answer.base, answer.references.get("baseline")
     if not (plain and plain.name == TF_IDF and used and used.figure and plain.figure):
         return []
-    ahead = plain.figure.gain - used.figure.gain
-    surely = plain.figure.low is not None and bool(plain.figure.low > used.figure.gain)
-    if surely:
+    if plain.figure.low is not None and plain.figure.low > used.figure.gain:
+        ahead = plain.figure.gain - used.figure.gain
         return [f"TF-IDF without any model scores {number(ahead)} higher: try another encoder"]
     gain = used.gains.get("baseline")
     if gain is None or gain.low is None or gain.above:

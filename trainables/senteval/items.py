@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -150,15 +150,17 @@ def pair_groups(splits: Sequence[Split]) -> np.ndarray | None:
         return None
     counts = Counter(sentence for pair in pairs for sentence in set(pair))
     shared = [max(pair, key=lambda sentence: counts[sentence]) for pair in pairs]
-    numbers = {sentence: number for number, sentence in enumerate(dict.fromkeys(shared))}
-    return np.array([numbers[sentence] for sentence in shared])
+    return _numbered(shared)
 
 
-def text_groups(splits: Sequence[Split]) -> np.ndarray | None:
-    """Return the group number of each single text, (items,): equal texts are one group. None if no texts are equal."""
-    texts = [text for split in splits for text in split.left]
-    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
-    return np.array([numbers[text] for text in texts]) if len(numbers) < len(texts) else None
+def anchor_groups(splits: Sequence[Split]) -> np.ndarray:
+    """Return group numbers, (items,): items with the same text, anchor or query are sampled together."""
+    return _numbered(text for split in splits for text in split.left)
+
+
+def _numbered(texts: Iterable[str]) -> np.ndarray:  # (texts,)
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(text, len(numbers)) for text in texts])
 
 
 def compact(array: np.ndarray) -> np.ndarray:

@@ -3,8 +3,8 @@ changed, and a model that trained on the one is judged too well by the other."""
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -34,30 +34,23 @@ def train_on_near_copies(
     for row, row_texts in held_out.items():
         for text in row_texts:
             rows_of[text].append(row)
-    now, moved, queue = code.copy(), 0, deque[int]()
-    strings, index, indexed_at = [*rows_of], TextIndex({text: number for number, text in enumerate(rows_of)}), 0
+    strings, now, moved, indexed_at = [*rows_of], code.copy(), list[int](), 0
+    index = TextIndex({text: number for number, text in enumerate(strings)})
 
-    def compare(text: str, part: int) -> bool:
-        """Move the rows near to a text of this part. Return whether each part still has enough rows."""
-        nonlocal strings, index, indexed_at, moved
+    def texts_and_parts() -> Iterator[tuple[str, int]]:
+        """Yield the texts to look for, each with its part; last those of moved rows, to which more are added."""
+        yield from ((text, train) for row, each in enumerate(texts()) if code[row] == train for text in each)
+        yield from dict.fromkeys((text, int(code[row])) for row, each in held_out.items() for text in each)
+        yield from ((text, train) for row in moved for text in held_out[row])
+
+    for text, part in texts_and_parts():
         for number in index.matches(text):
             near = [row for row in rows_of[strings[number]] if now[row] not in (train, part)]
             now[near] = train
-            queue.extend(near)
-            moved += len(near)
-        if moved - indexed_at < RENEWED_EVERY:
-            return True
-        strings, indexed_at = [text for text in strings if any(now[row] != train for row in rows_of[text])], moved
-        index = TextIndex({text: number for number, text in enumerate(strings)})
-        return keeps_enough(now, code, parts)
-
-    trained = (text for row, each in enumerate(texts()) if code[row] == train for text in each)
-    if not all(compare(text, train) for text in trained):
-        return code
-    between = dict.fromkeys((text, int(code[row])) for row, each in held_out.items() for text in each)
-    if not all(compare(text, part) for text, part in between):
-        return code
-    while queue:
-        if not all(compare(text, train) for text in held_out[queue.popleft()]):
-            return code
+            moved += near
+        if len(moved) - indexed_at >= RENEWED_EVERY:
+            if not keeps_enough(now, code, parts):
+                return code
+            strings = [text for text in strings if any(now[row] != train for row in rows_of[text])]
+            index, indexed_at = TextIndex({text: number for number, text in enumerate(strings)}), len(moved)
     return now if keeps_enough(now, code, parts) else code

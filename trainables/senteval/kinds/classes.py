@@ -16,7 +16,7 @@ from trainables.lazy_torch import torch
 from trainables.senteval.effects import accuracy_effects
 from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import Split, TaskData
-from trainables.senteval.items import Answers, text_groups
+from trainables.senteval.items import Answers, anchor_groups
 from trainables.senteval.kinds.by_parts import MeanOverItems
 from trainables.senteval.kinds.classification import check_labels
 from trainables.senteval.kinds.contract import TRAIN_DEV_TEST
@@ -103,7 +103,10 @@ class TextClasses(MeanOverItems):
         return [data.splits["dev"]] if "dev" in data.splits else []
 
     def groups(self, splits: Sequence[Split]) -> np.ndarray | None:
-        return super().groups(splits) if any(split.right for split in splits) else text_groups(splits)
+        if any(split.right for split in splits):
+            return super().groups(splits)
+        numbers = anchor_groups(splits)
+        return numbers if len(np.unique(numbers)) < len(numbers) else None
 
     def answers(self, given: Embedded, part: str, seed: int) -> Answers:
         from trainables.senteval.logistic import predict_classes, predict_in_folds

@@ -12,10 +12,10 @@ from trainables.errors import UserError
 from trainables.senteval.correlation import cosine
 from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import Split, TaskData
-from trainables.senteval.items import Answers
+from trainables.senteval.items import Answers, anchor_groups
 from trainables.senteval.kinds.by_parts import MeanOverItems
 from trainables.senteval.kinds.search import ranking_answers
-from trainables.senteval.kinds.triplets import anchor_groups, judges_its_texts
+from trainables.senteval.kinds.triplets import judges_its_texts
 from trainables.senteval.ranking import MAP, MRR, NDCG
 from trainables.senteval.task_fields import TaskFields
 

@@ -13,7 +13,7 @@ from trainables.errors import UserError
 from trainables.senteval.correlation import cosine
 from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import Split, TaskData
-from trainables.senteval.items import Answers
+from trainables.senteval.items import Answers, anchor_groups
 from trainables.senteval.kinds.by_parts import MeanOverItems
 from trainables.senteval.protocol import Protocol
 from trainables.senteval.ranking import NDCG, measures, nearest
@@ -112,9 +112,3 @@ def judges_its_texts(row: Mapping[str, Any]) -> bool:
     """Whether a training row has a positive and a negative, and no text that is both."""
     near, far = ({single_spaced(text) for text in row.get(side, ())} for side in ("positive", "negative"))
     return bool(near) and bool(far) and near.isdisjoint(far)
-
-
-def anchor_groups(splits: Sequence[Split]) -> np.ndarray:
-    """Return group numbers, (items,): items with the same anchor or query are sampled together."""
-    numbers: dict[str, int] = {}
-    return np.array([numbers.setdefault(text, len(numbers)) for split in splits for text in split.left])
