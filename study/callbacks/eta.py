@@ -19,6 +19,7 @@ from reports.ledger import Record
 from reports.words.markdown import count
 from study.search.budget import lay_out, makespan
 from study.search.outlook import Outlook
+from study.search.step_pace import StepPace
 from study.trial import cost_key
 
 TRAINING_SHARE = 0.5
@@ -55,43 +56,29 @@ class TrainingGroup:
     """Number of the group's trials at the start."""
     booked: float = 0.0
     """Seconds already counted for trials of the group that ended."""
-    first: tuple[float, int] | None = None
-    """Time and number of the first reported step. The number may be above 1, as after a resumed training."""
-    last: tuple[float, int] | None = None
-    steps: int = 0
-    """Steps of the whole training; 0 until a step is reported."""
+    pace: StepPace = field(default_factory=StepPace)
     scored: float = 0.0
     """Time at which a trial of the group last ended; 0 if none has."""
 
-    def stepped(self, now: float, step: int, steps: int) -> None:
-        """Store a reported step."""
-        self.first = self.first or (now, step)
-        self.last, self.steps = (now, step), steps
-
-    @property
-    def paced(self) -> bool:
-        """Return whether two different steps were reported. With only one, the pace includes the start."""
-        return self.first is not None and self.last is not None and self.first[1] < self.last[1]
-
     def training_left(self, now: float) -> float | None:
         """Return the remaining seconds of training by the pace of its steps; None until a step is reported."""
-        if self.last is None:
+        if self.pace.last is None:
             return None
-        at, step = self.last
-        return max(0.0, self._pace() * (self.steps - step) - (now - at))
+        at, step = self.pace.last
+        return max(0.0, self._a_step() * (self.pace.steps - step) - (now - at))
 
     def training(self) -> float:
         """Return the estimated seconds of the whole training. A step must have been reported."""
-        assert self.last is not None
-        at, step = self.last
-        return at - self.began + self._pace() * (self.steps - step)
+        assert self.pace.last is not None
+        at, step = self.pace.last
+        return at - self.began + self._a_step() * (self.pace.steps - step)
 
-    def _pace(self) -> float:
-        """Return the seconds per training step."""
-        assert self.first is not None
-        assert self.last is not None
-        (begin, before), (at, step) = self.first, self.last
-        return (at - begin) / (step - before) if step > before else (at - self.began) / max(1, step)
+    def _a_step(self) -> float:
+        """Return the seconds per training step; with one reported step, the start of the training included."""
+        assert self.pace.last is not None
+        at, step = self.pace.last
+        each = self.pace.a_step
+        return (at - self.began) / max(1, step) if each is None else each
 
 
 class TimeLeft:
@@ -199,7 +186,7 @@ class TimeLeft:
 
     def _tells(self, group: TrainingGroup, recipe: str) -> bool:
         """Return whether the group's steps give a better estimate than ended trials of that recipe."""
-        return group.last is not None and (group.paced or recipe not in self._seconds)
+        return group.pace.last is not None and (group.pace.a_step is not None or recipe not in self._seconds)
 
     def _evaluation(self, group: TrainingGroup) -> float:
         """Return the estimated seconds to evaluate one trial."""
@@ -216,9 +203,10 @@ class TimeLeft:
     ) -> float:
         """Return the estimated seconds that the group's open trials still need."""
         training = group.training_left(now)
-        if training is None or group.last is None or not any(self._tells(group, recipe) for recipe in recipes):
+        if training is None or group.pace.last is None or not any(self._tells(group, recipe) for recipe in recipes):
             return max(0.0, math.fsum(usual.get(recipe, mean) for recipe in recipes) - (now - group.began))
-        scoring = now - max(group.last[0], group.scored) if group.last[1] >= group.steps else 0.0
+        at, step = group.pace.last
+        scoring = now - max(at, group.scored) if step >= group.pace.steps else 0.0
         return training + max(0.0, self._evaluation(group) * len(recipes) - scoring)
 
     def _how(self, under_way: int, ended: int) -> str:

@@ -141,7 +141,7 @@ class StudyState(Callback):
         run = self.running.get(trial.key)
         if run is not None:
             run.step, run.steps, run.loss = step, steps, scalars.get("loss")
-            run.group.stepped(time.monotonic(), step, steps)
+            run.group.pace.stepped(time.monotonic(), step, steps)
 
     def rung(self, trial: Trial, number: int, scores: Mapping[str, float]) -> None:
         self.events += 1

@@ -111,8 +111,8 @@ def _run_trials(plan: Plan, cluster: Cluster, allotment: Allotment, searcher: Tu
     callbacks = Dispatch(state)
     models = _models(searcher)
     scheduler = _scheduler(plan)
-    settle = searcher.settle
-    writer = ResultWriter(plan.location, coordinator, transport, scheduler, callbacks, settle, models, to_halt)
+    settle, step = searcher.settle, agenda.step
+    writer = ResultWriter(plan.location, coordinator, transport, scheduler, callbacks, settle, models, to_halt, step)
     machine, apart = hardware(cluster), scores_apart(cluster, allotment)
 
     def begin(members: Sequence[Trial], together: bool) -> dict[str, Any] | None:

@@ -68,9 +68,11 @@ class ResultWriter:
         settle: Callable[[str, Record | None], object],
         models: ModelsKept,
         seconds_left: Callable[[], float] = lambda: math.inf,
+        on_step: Callable[[str, int, int], object] = lambda *_: None,
     ) -> None:
         """`settle` is called with each trial's key and record; the record is None if the trial failed. Trials are
-        halted once `seconds_left` returns 0 or less."""
+        halted once `seconds_left` returns 0 or less. `on_step` is called with a trial's key, its step and its number of
+        steps, if it trains alone."""
         self.location, self.coordinator, self.transport = location, coordinator, transport
         self.scheduler, self.callbacks, self.settle, self.models = scheduler, callbacks, settle, models
         self.ledger = Ledger(location.folder / LEDGER)
@@ -83,7 +85,7 @@ class ResultWriter:
         self.late = False
         """Whether the study's time ended before its trials did."""
         self.starts = FailedStarts()
-        self._seconds_left = seconds_left
+        self._seconds_left, self._on_step = seconds_left, on_step
         self._writes, self._halted = True, False  # whether results can be written; whether groups were told to stop
         self._deadline = math.inf  # the latest time for the wait after a halt
         self._heard = 0
@@ -222,6 +224,8 @@ class ResultWriter:
             case DiskFull():
                 self.problem = self.problem or UserError(event.reason)
             case Step():
+                if len(event.members) == 1:
+                    self._on_step(event.members[0], event.step, event.steps)
                 for each in event.each():
                     if each.members[0] in self.trials:
                         self._tell(each, each.members)

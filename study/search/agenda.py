@@ -16,6 +16,7 @@ Exploration leaves room for the finals, so a study with a limit always has an an
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -95,6 +96,10 @@ class Agenda:
         self._begun(trial)
         return True
 
+    def step(self, key: str, step: int, steps: int) -> None:
+        """Take a step of a running trial that trains alone, and the number of its steps."""
+        self.progress.step(key, step, steps)
+
     def tell(self, key: str, record: Record | None) -> None:
         """Take the record of a running trial; None: the trial failed."""
         trial = self.progress.end(key, record)
@@ -136,7 +141,8 @@ class Agenda:
             or self.curve_recipes is None
             or self.plan_soups is not None
         )
-        return bool(unknown or self.race or self.progress.left_out)
+        replaceable = bool(self.finalists) and self.budget.seconds_left() < math.inf  # if they would end too late
+        return bool(unknown or replaceable or self.race or self.progress.left_out)
 
     def waiting(self) -> list[Trial]:
         """Return the trials that may begin next, if they are chosen already."""
@@ -201,13 +207,14 @@ class Agenda:
             if not self.awaited:
                 rows_run = any(trial.row for trial in self.progress.searching)
                 self.rounds.choose(self.exploration.recipes, self.exploration.by_parts(), or_none=not rows_run)
+        self.rounds.replace_late(self.exploration.recipes, self.exploration.by_parts())
         yield from self.rounds.trials()
 
     def _soups(self) -> Iterator[Trial]:
-        """Yield soups. `plan_soups` is called again whenever a trial has ended and none runs."""
+        """Yield soups. `plan_soups` is called again whenever a trial has ended and none runs that may end in time."""
         if self.plan_soups is None or not self._finals_over:
             return
-        if not self.progress.running and self._planned_soups[0] != len(self.progress.done):
+        if not self.progress.in_time and self._planned_soups[0] != len(self.progress.done):
             self._planned_soups = len(self.progress.done), self.plan_soups()
         yield from self._planned_soups[1]
 
@@ -215,7 +222,7 @@ class Agenda:
         if self.plan_curve is None or self.finals is None or not self._finals_over or self.rounds.open:
             return
         if self.curve_recipes is None:
-            if self.progress.running:
+            if self.progress.in_time:
                 return
             seeds = self.finals.seeds
             self.curve_recipes = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from reports.ledger.finals import share_in_words
 from reports.words.guards import listed
 from reports.words.markdown import count, duration
@@ -47,8 +49,9 @@ def _least(agenda: Agenda) -> str:
     return "".join(f"; {name}={number:g} would do" for name, number in least.items() if number is not None)
 
 
-def finals_in_words(agenda: Agenda) -> str:
-    """Return a message with the names of the finalists, or with the reason why there are none."""
+def finals_in_words(agenda: Agenda, before: Sequence[str] = ()) -> str:
+    """Return a message with the names of the finalists, or with the reason why there are none. `before`:
+    names of the finalists that these replace."""
     assert agenda.finals is not None
     names = [entrant.name for entrant in agenda.finalists or ()]
     if not names:
@@ -58,4 +61,5 @@ def finals_in_words(agenda: Agenda) -> str:
         if better:
             why = f"no time is left to judge {better[0].name}"
         return f"finals: {why}, so {alone}"
-    return f"finals: {agenda.finals.in_words(len(names))}: {listed(names)}"
+    instead = f", instead of {listed(before)}, to end within the limit" if before else ""
+    return f"finals: {agenda.finals.in_words(len(names))}: {listed(names)}{instead}"

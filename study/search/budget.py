@@ -38,10 +38,10 @@ class _Training(NamedTuple):
 class Budget:
     """Sums the costs of trials, also of earlier runs. Trials that failed left no record, and do not count.
 
-    The cost of a trial is guessed from trials that ended: from other seeds of its recipe; if there are none, from
-    finished trainings, in proportion to epochs and share of the data. These are trainings of its recipe on parts of the
-    data, or all trainings if there are none; of either only those nearest in length, as the start weighs more in short
-    ones. Trainings of the same work count as equally long (their median).
+    The cost of a trial is guessed from trials that ended: from other seeds of its recipe; if there are none, from the
+    pace of one that runs (`pace`); else from finished trainings, in proportion to epochs and share of the data. These
+    are trainings of its recipe on parts of the data, or all trainings if there are none; of either only those nearest
+    in length, as the start weighs more in short ones. Trainings of the same work count as equally long (their median).
     """
 
     def __init__(
@@ -59,6 +59,7 @@ class Budget:
         self._parts: dict[str, dict[str, list[_Training]]] = {name: {} for name in self.limits}
         """Trainings by limit, then by a key of the recipe on all of its data (`_whole`)."""
         self._of_work: dict[tuple[str, Work], list[float]] = {}  # costs of trainings by limit and work
+        self._paces: dict[str, float] = {}  # minutes of a running trial, guessed from its pace, by recipe
         self._epochs: dict[str, float] = {}  # by recipe
         self._wholes: dict[str, str] = {}  # by recipe, the same recipe on all of its data
         self._guessed: dict[tuple[str, str], float | None] = {}  # by limit and recipe, until more is known
@@ -95,6 +96,14 @@ class Budget:
             if recipe.hash not in self._wholes and (epochs := _epochs(recipe.flat())) is not None:
                 self._epochs[recipe.hash], self._wholes[recipe.hash] = epochs, _whole(recipe.flat())
                 self._guessed.clear()
+
+    def pace(self, recipe: Recipe, minutes: float) -> None:
+        """Store the length of a trial, guessed from the pace of one that runs; of no use once one has ended. If it is
+        longer than was guessed before, so are guesses for other recipes."""
+        if recipe.hash not in self._costs.get("minutes", {}):
+            self.expect([recipe])
+            self._guessed.clear()
+            self._paces[recipe.hash] = minutes
 
     def spent(self, name: str) -> float:
         """Return how much of the limit `name` is spent: the cost of all ended trials. For a limit in minutes: the time
@@ -133,13 +142,24 @@ class Budget:
         return self._guessed[name, recipe_hash]
 
     def _reckoned(self, name: str, recipe_hash: str) -> float | None:
-        values, epochs = self._costs[name].get(recipe_hash), self._epochs.get(recipe_hash)
-        if not values and epochs is not None:
-            parts = self._parts[name]
-            own = parts.get(self._wholes[recipe_hash]) or [*itertools.chain.from_iterable(parts.values())]
-            nearest = min((abs(epochs - each.epochs) for each in own), default=0.0)
-            near = [each for each in own if abs(epochs - each.epochs) == nearest]
-            values = [epochs / each.epochs * median(self._of_work[name, each.work]) + each.rest for each in near]
+        if values := self._costs[name].get(recipe_hash):
+            return fmean(values)
+        paces = self._paces if LIMITS[name].clock else {}
+        if recipe_hash in paces:
+            return paces[recipe_hash]
+        longer = [minutes / before for each, minutes in paces.items() if (before := self._by_others(name, each))]
+        guess = self._by_others(name, recipe_hash)
+        return None if guess is None else guess * max([1.0, *longer])
+
+    def _by_others(self, name: str, recipe_hash: str) -> float | None:
+        """Return the cost guessed from trainings on other shares of the data, or of other recipes."""
+        epochs, parts = self._epochs.get(recipe_hash), self._parts[name]
+        if epochs is None:
+            return None
+        own = parts.get(self._wholes[recipe_hash]) or [*itertools.chain.from_iterable(parts.values())]
+        nearest = min((abs(epochs - each.epochs) for each in own), default=0.0)
+        near = [each for each in own if abs(epochs - each.epochs) == nearest]
+        values = [epochs / each.epochs * median(self._of_work[name, each.work]) + each.rest for each in near]
         return fmean(values) if values else None
 
     @property

@@ -33,6 +33,9 @@ class FinalRounds:
         """Size of the finals, smaller if a limit has no room for the usual size; None if there are no finals."""
         self.finalists: list[FinalsRecipe] | None = None
         """The finalists; None until they are chosen."""
+        self._replaced: list[FinalsRecipe] = []  # finalists whose first seed would end after the limit
+        self._attempt = -1, -1
+        """The numbers of done and running trials at the last search for a finalist that ends in time."""
 
     def fit_size(self) -> None:
         """Fit the size of the finals into the rest of a limit. If not even the smallest finals fit, there are none, and
@@ -95,6 +98,32 @@ class FinalRounds:
         if finalists or or_none:
             self.size, self.finalists = size, finalists
 
+    def replace_late(self, explored: Mapping[str, Explored], by_parts: Sequence[PartScores]) -> None:
+        """Replace a single finalist if the limit would cut off its first seed: a training may take longer than was
+        guessed from a part of the data. The next one is the best recipe on parts that has room. A replaced one comes
+        back if its first seed ends before that of the next. No score under a fresh seed is used."""
+        progress, finalists = self.progress, self.finalists or []
+        if self.size is None or len(finalists) != 1 or not by_parts:
+            return
+        first = _first(finalists[0].recipe)
+        if first.key in progress.done or not (self._replaced or progress.ends_late(first)):
+            return
+        following = [each for each in self._replaced if _first(each.recipe).key in progress.done]
+        attempt = len(progress.done), len(progress.running)
+        if not following and progress.ends_late(first) and attempt != self._attempt:
+            self._attempt = attempt
+            following = by_part(by_parts, self.size, explored, self._may_replace)
+        if following:
+            self._replaced += finalists
+            self.finalists = following[:1]
+
+    def _may_replace(self, recipe: Recipe) -> bool:
+        """Whether the first fresh seed of a recipe may begin now, or runs and will end in time."""
+        first = _first(recipe)
+        if self.progress.is_open(first):
+            return self._has_room(recipe, self.progress.fits)
+        return first.key in self.progress.running and not self.progress.ends_late(first)
+
     def choice(
         self, explored: Mapping[str, Explored], by_parts: Sequence[PartScores], fits: Fits
     ) -> tuple[SearchFinals, list[FinalsRecipe]]:
@@ -151,6 +180,11 @@ class FinalRounds:
 
     def _has_room(self, recipe: Recipe, fits: Fits) -> bool:
         """Whether the limits have room for the first fresh seeds of the recipe and of the base settings."""
-        own, *base = [Trial(each, FIRST_FRESH_SEED, "") for each in (recipe, self.design.base)]
-        left = [trial.recipe for trial in (own, *base) if self.progress.is_open(trial)]
+        own, base = _first(recipe), _first(self.design.base)
+        left = [trial.recipe for trial in (own, base) if self.progress.is_open(trial)]
         return not self.progress.is_open(own) or fits(left, ())
+
+
+def _first(recipe: Recipe) -> Trial:
+    """Return the trial of a recipe under the first fresh seed."""
+    return Trial(recipe, FIRST_FRESH_SEED, "")

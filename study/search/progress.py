@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from reports.facts.standings import Ranked, RecordStandings, in_study_order
-from reports.ledger import Record, is_explored, is_fresh
+from reports.ledger import Record, is_explored, is_fresh, trial_key
+from reports.ledger.record import seconds_of
 from study.search.budget import Budget, Running
 from study.search.design import Explorer, StudyDesign
 from study.search.seed_race import StudySeedRace
+from study.search.step_pace import StepPace
 from study.trial import Trial
 from trainables.recipe import Recipe
+
+PACE_SHARE = 0.05
+"""After this share of its steps, the length of a running training is guessed from their pace."""
 
 
 class StudyProgress:
@@ -32,10 +37,39 @@ class StudyProgress:
         self.left_out: dict[str, Trial] = {}
         """Trials, by key, that a limit had no room for at the last check."""
         self._since: dict[str, float] = {}  # by key of a running trial: its begin in minutes (`Budget.now`)
+        self._paces: dict[str, StepPace] = {}  # in minutes, by key of a running trial of the finals
         self._standings: tuple[int, RecordStandings | None] = (-1, None)  # with the number of trials done then
 
     def begin(self, trial: Trial) -> None:
         self.running[trial.key], self._since[trial.key] = trial, self.budget.now
+
+    def step(self, key: str, step: int, steps: int) -> None:
+        """Take a step of a running trial. Of a trial of the finals, guess the length anew. In replays with trainings of
+        unforeseen length it gained nothing to do so for trials of the search."""
+        if key in self.running and is_fresh(self.running[key].seed):
+            pace = self._paces.setdefault(key, StepPace())
+            pace.stepped(self.budget.now, step, steps)
+            if pace.share >= PACE_SHARE and pace.a_step:
+                self.budget.pace(self.running[key].recipe, pace.a_step * steps + self._scoring)
+
+    def ends_late(self, trial: Trial) -> bool:
+        """Whether a running trial would end after a limit in minutes, by its pace."""
+        pace = self._paces.get(trial.key)
+        if pace is None or pace.last is None or pace.share < PACE_SHARE or pace.a_step is None:
+            return False
+        left = pace.a_step * (pace.steps - pace.last[1]) + self._scoring * (pace.last[1] < pace.steps)
+        return 60 * left > self.budget.seconds_left()
+
+    @property
+    def in_time(self) -> list[Trial]:
+        """Running trials that a limit in minutes will not cut off, as far as is known."""
+        return [trial for trial in self.running.values() if not self.ends_late(trial)]
+
+    @property
+    def _scoring(self) -> float:
+        """Minutes to score a trial: as long as it took to score the base settings; 0 if that is unknown."""
+        base = self.done.get(trial_key(self.design.base.hash, self.design.seeds[0]))
+        return (seconds_of(base, "evaluation_seconds") or 0.0) / 60 if base else 0.0
 
     def end(self, key: str, record: Record | None) -> Trial:
         """Store the record of a running trial (None: it failed), and return the trial."""
@@ -44,6 +78,7 @@ class StudyProgress:
         else:
             self.done[key] = record
             self.budget.add(record)
+        self._paces.pop(key, None)
         return self.running.pop(key)
 
     def is_open(self, trial: Trial) -> bool:
@@ -83,12 +118,13 @@ class StudyProgress:
         share: float = 1.0,
     ) -> bool:
         """Whether the limits have room for a trial of each recipe, then for the stages of recipe hashes in `later`.
-        Stages begin after running trials that are `awaited`. `share`: share of the limits that may be used."""
+        Stages begin after running trials that are `awaited` and do not end late. `share`: share of the limits that may
+        be used."""
         self.budget.expect(recipes)
         now = self.budget.now
         sides: dict[bool, list[Running]] = {True: [], False: []}
         for key, trial in self.running.items():
-            sides[awaited(trial)].append((self._costs_as(trial), now - self._since[key]))
+            sides[awaited(trial) and not self.ends_late(trial)].append((self._costs_as(trial), now - self._since[key]))
         return self.budget.fits([recipe.hash for recipe in recipes], sides[True], later, sides[False], share)
 
     def will_fit(self, share: float, recipes: Sequence[Recipe], later: Sequence[Sequence[str]] = ()) -> bool:

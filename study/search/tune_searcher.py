@@ -115,14 +115,16 @@ class TuneSearcher(Searcher):
         first, had, has = before[3] is None, before[1] is not None, self.agenda.finals is not None
         if self.agenda.ladder is not None and (first or had != has) and (plan := plan_in_words(self.agenda)):
             say(printable(plan if first else f"{SOONER if has else LATER}: {plan}"))
-        if self.agenda.finals and self.agenda.finalists is not None and not before[2] and self.agenda.waiting():
-            say(printable(finals_in_words(self.agenda)))
+        earlier, finalists = before[2] or (), self._state[2]
+        if has and finalists is not None and finalists != before[2] and (earlier or self.agenda.waiting()):
+            say(printable(finals_in_words(self.agenda, earlier)))
 
     @property
-    def _state(self) -> tuple[int, object, bool, object, PlannedCurve]:
-        """The number of recipes asked for, the finals' size, whether finalists are known, the ladder, and the curve."""
+    def _state(self) -> tuple[int, object, list[str] | None, object, PlannedCurve]:
+        """The number of recipes asked for, the finals' size, the finalists' names, the ladder, and the curve."""
         agenda = self.agenda
-        return len(self.explored), agenda.finals, agenda.finalists is not None, agenda.ladder, self.planned_curve
+        names = None if agenda.finalists is None else [finalist.name for finalist in agenda.finalists]
+        return len(self.explored), agenda.finals, names, agenda.ladder, self.planned_curve
 
     def _race(self, done: Sequence[Record]) -> StudySeedRace:
         plan = self.plan

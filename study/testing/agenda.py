@@ -32,28 +32,40 @@ class SimulatedTrial:
     record: Record | None
 
 
+STEPS = 100
+"""Number of steps that each training reports."""
+
+
 def drive(
     agenda: Agenda, clock: SimulatedClock, outcome: Callable[[Trial], tuple[float, Record | None]]
 ) -> list[SimulatedTrial]:
     """Run an agenda until its end, or until its limit cuts off running trials. `outcome` returns seconds and record."""
     running: list[tuple[float, int, float, Trial, Record | None]] = []
+    steps: list[tuple[float, str, int]] = []  # the steps to come: when, of which trial, and their number
     numbers, ran = itertools.count(), list[SimulatedTrial]()
     while True:
         while len(running) < agenda.budget.places and (trial := agenda.next()) is not None:
             seconds, record = outcome(trial)
-            heapq.heappush(running, (clock.seconds + seconds, next(numbers), clock.seconds, trial, record))
+            began = clock.seconds
+            heapq.heappush(running, (began + seconds, next(numbers), began, trial, record))
+            each = record.cost.get("train_seconds", 0.0) / STEPS if record else 0.0
+            for step in range(1, STEPS + 1 if each else 1):
+                heapq.heappush(steps, (began + step * each, trial.key, step))
         if not running:
             return ran
-        ended, _, began, trial, record = heapq.heappop(running)
-        cuttable = [(trial, began, record), *((other, since, of) for _, _, since, other, of in running)]
+        cuttable = [(trial, since, record) for _, _, since, trial, record in running]
         limit = clock.seconds + agenda.budget.seconds_left()
         trained = {
-            other.key for other, since, of in cuttable if of and since + of.cost.get("train_seconds", 0.0) <= limit
+            trial.key for trial, since, of in cuttable if of and since + of.cost.get("train_seconds", 0.0) <= limit
         }
-        left = max(0.0, agenda.seconds_to_halt(trained.__contains__))
-        if clock.seconds + left < ended:
-            clock.seconds += left
-            return [*ran, *(SimulatedTrial(other, since, clock.seconds, None) for other, since, _ in cuttable)]
-        clock.seconds = ended
+        end = clock.seconds + max(0.0, agenda.seconds_to_halt(trained.__contains__))
+        if steps and steps[0][0] <= min(end, running[0][0]):
+            clock.seconds, key, step = heapq.heappop(steps)
+            agenda.step(key, step, STEPS)
+            continue
+        if end < running[0][0]:
+            clock.seconds = end
+            return [*ran, *(SimulatedTrial(trial, since, end, None) for trial, since, _ in cuttable)]
+        clock.seconds, _, began, trial, record = heapq.heappop(running)
         agenda.tell(trial.key, record)
-        ran.append(SimulatedTrial(trial, began, ended, record))
+        ran.append(SimulatedTrial(trial, began, clock.seconds, record))

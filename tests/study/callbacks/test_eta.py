@@ -252,17 +252,17 @@ def test_a_first_step_says_less_than_an_earlier_trial_of_the_recipe() -> None:
     (trial,) = planned(1)
     times, group = TimeLeft([record_of(trial, 100, 20)], 2), TrainingGroup(0.0, 1)
     times.know_hardware(trial.resources.hardware)
-    group.stepped(12.0, 1, 100)
+    group.pace.stepped(12.0, 1, 100)
     assert times.forecast(12.0, [(group, trial.recipe_hash)], Outlook()).seconds == 108.0
-    group.stepped(20.0, 11, 100)
+    group.pace.stepped(20.0, 11, 100)
     seconds = times.forecast(20.0, [(group, trial.recipe_hash)], Outlook()).seconds
     assert seconds == pytest.approx(0.8 * 89 + 20)
 
 
 def test_a_resumed_training_counts_by_the_steps_of_this_process() -> None:
     group = TrainingGroup(100.0, 1)
-    group.stepped(110.0, 900, 1000)  # its first step here took long: the checkpoint was read
-    group.stepped(112.0, 910, 1000)
+    group.pace.stepped(110.0, 900, 1000)  # its first step here took long: the checkpoint was read
+    group.pace.stepped(112.0, 910, 1000)
     assert group.training_left(112.0) == pytest.approx(18.0)
     assert group.training_left(130.0) == 0.0
 

@@ -98,8 +98,18 @@ class Stage:
         self.actor = process.actor(self.coordinator)
         transport: Any = SimpleNamespace(remove=self.removed.append)
         callbacks = Dispatch(followed.study_state(location.folder / "followed-study"))
+        self.steps: list[tuple[str, int, int]] = []
         settle, models = self.settled.__setitem__, ModelsKept("rows", [STS])
-        self.writer = ResultWriter(location, self.actor, transport, self.scheduler, callbacks, settle, models)
+        self.writer = ResultWriter(
+            location,
+            self.actor,
+            transport,
+            self.scheduler,
+            callbacks,
+            settle,
+            models,
+            on_step=lambda *step: self.steps.append(step),
+        )
 
     def begin(self, *trials: StudyTrial, key: str | None = None, done: tuple[str, ...] = ()) -> WorkerTask:
         """Also what a worker sends before it tells of a record: the model."""
@@ -380,6 +390,7 @@ def test_each_member_is_told_its_own_loss(stage: Stage) -> None:
     stage.begin(*trials, key="population-1")
     keys = [trial.key for trial in trials]
     stage.tell(Step((*keys,), 1, 2, {"loss/0": 1.0, "loss/2": 3.0}), Step((keys[0],), 2, 2, {"loss": 0.5}))
+    assert stage.steps == [(keys[0], 2, 2)]  # of what trains alone
     stage.tell(Rung(keys[0], 1, {"sts": 60.0}))
     assert stage.witness.events == [
         ("step", keys[0], 1, 2, {"loss": 1.0}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -634,6 +635,81 @@ def test_a_trial_that_takes_longer_than_guessed_is_cut_off_by_the_clock() -> Non
     assert clock.seconds == pytest.approx(30 * MINUTE)
     assert any(run.record is None for run in ran)
     assert search.limited
+
+
+@pytest.mark.parametrize(("times", "judged"), [(1.0, 3), (1.8, 1), (2.2, 1)])
+def test_a_finalist_that_would_end_after_the_limit_is_replaced_by_one_that_has_room(
+    times: float, judged: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The best recipe trains for three epochs; on all of the data that takes longer than a part let expect."""
+
+    def takes(trial: Trial) -> float:
+        return times if trial.recipe.optimisation.epochs == 3 and not trial.part else 1.0
+
+    def finals() -> tuple[Agenda, list[SimulatedTrial]]:
+        search, clock, _ = agenda(30, rates=[1e-3, *(rate for rate in RATES if rate > 2e-3)], epochs=(3, *[1] * 400))
+        return search, drive(search, clock, longer(takes))
+
+    search, ran = finals()
+    (finalist,) = search.finalists or ()
+    assert finalist.recipe.optimisation.epochs == judged
+    assert seeds(ran, finalist.recipe) >= 1
+    assert seeds(ran, BASE) >= 1
+    assert finals_in_words(search, ["rate 1"]).endswith(f"{finalist.name}, instead of rate 1, to end within the limit")
+    monkeypatch.setattr(Agenda, "step", lambda *step: None)
+    search, ran = finals()
+    (finalist,) = search.finalists or ()
+    assert (seeds(ran, finalist.recipe) > 0) == (judged == 3)
+
+
+def test_a_replaced_finalist_comes_back_if_its_first_seed_ends_before_that_of_the_next() -> None:
+    """A machine that stands still, goes on sooner than its pace lets expect."""
+    search, clock, _ = agenda(30, rates=[1e-3, *(rate for rate in RATES if rate > 2e-3)], epochs=(3, *[1] * 400))
+    trial = search.next()
+    while trial and not is_fresh(trial.seed):
+        seconds, record = outcome()(trial)
+        clock.seconds += seconds / 2  # two places
+        search.tell(trial.key, record)
+        trial = search.next()
+    best, base = sorted(filter(None, (trial, search.next())), key=lambda trial: trial.recipe == BASE)
+    assert (best.name, base.recipe) == ("rate 0.001", BASE)
+    search.tell(base.key, outcome()(base)[1])
+    for step in range(1, 11):
+        clock.seconds += 20
+        search.step(best.key, step, 100)
+    following = search.next()
+    assert following is not None
+    assert following.recipe not in (BASE, best.recipe)
+    assert [each.recipe for each in search.finalists or ()] == [following.recipe]
+    for _ in range(20):  # Ray Tune asks often
+        search.next()
+    assert [each.recipe for each in search.finalists or ()] == [following.recipe]
+    search.tell(best.key, outcome()(best)[1])
+    search.next()
+    assert [each.recipe for each in search.finalists or ()] == [best.recipe]
+
+
+@pytest.mark.parametrize("slower", [0.5, 1.0, 2.0, 4.0])
+def test_the_length_of_a_running_final_is_guessed_from_its_pace(slower: float) -> None:
+    search, clock, _ = agenda(30, places=1)
+    while (trial := search.next()) and not (is_fresh(trial.seed) and trial.recipe != BASE):
+        seconds, record = outcome()(trial)
+        clock.seconds += seconds
+        search.tell(trial.key, record)
+    assert trial is not None
+    guess = functools.partial(search.budget.guess, "minutes", trial.recipe_hash)
+    for step in range(1, 41):
+        clock.seconds += slower * 4.5
+        search.step(trial.key, step, 40)
+        known = slower if step > 2 else 1.0  # a twentieth of its steps, from the first on
+        assert guess() == pytest.approx((known * 180 + 6.0) / 60)
+    clock.seconds += 300  # its machine dies; it goes on from its checkpoint
+    search.step(trial.key, 20, 40)
+    clock.seconds += 18
+    search.step(trial.key, 24, 40)
+    assert guess() == pytest.approx(186 / 60)
+    search.tell(trial.key, outcome()(trial)[1])
+    assert guess() == pytest.approx(186 / 60)
 
 
 @pytest.mark.parametrize("places", [1, 2])
