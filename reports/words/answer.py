@@ -235,7 +235,7 @@ def _ship(ship: Ship, escape: Escape) -> list[str]:
     clauses += [f"{points(ship.gains[name])} over {what}" for name, what in over.items() if name in ship.gains]
     if ship.over_seed:
         shown = "" if ship.over_seed.above or ship.over_seed.below else ", which may be chance"
-        shown += "" if ship.remade else ", as a guess of what seeds move widens this"
+        shown += "" if ship.remade else "; widened by a guess of how much seeds differ"
         clauses.append(f"{points(ship.over_seed)} over one seed{shown}")
     soup = next(each for each in ship.soups if each.share == ship.share)
     before, after, seed = ship.untrained_general, soup.general, ship.one_seed.general
@@ -254,10 +254,11 @@ def _cost(answer: Answer, first: Finalist) -> str:
     base = answer.base
     if first.seconds is None or base is None or base.seconds is None:
         return ""
-    used, average, again, base_again = answer.to_train, "", "", ""
+    used, average = answer.to_train, ""
     if answer.averaged and answer.ship and used and used.seconds:
         average = f"; all {answer.ship.seeds} of the average {duration(answer.ship.seeds * used.seconds)}"
-        again, base_again = (" (Again)", "") if used.recipe == first.recipe else ("", " (Again)")
+    marks = {used.recipe: " (Again)"} if used and (average or used.recipe != first.recipe) else {}
+    again, base_again = marks.get(first.recipe, ""), marks.get(base.recipe, "")
     beside = (
         "" if first.recipe == base.recipe else f", with {REFERENCE_NAMES['base']}{base_again} {duration(base.seconds)}"
     )

@@ -135,7 +135,7 @@ def _scored_higher(ahead: Ahead, escape: Escape) -> str:
     where = "before the finals" if ahead.share == 1 else f"on {share_in_words(ahead.share)}"
     last = REFERENCE_NAMES["base"] if ahead.last == BASE else escape(ahead.last)
     scores = f"{escape(ahead.name)} scored {number(ahead.value)} in development, {last} {number(ahead.last_value)}"
-    chance = "" if ahead.error is None else f" (chance: ±{number(ahead.error)})"
+    chance = "" if ahead.error is None else f" (chance: ±{number(2 * ahead.error)} or more)"
     return f"{where} {scores}{chance}: a limit left it out"
 
 
@@ -192,7 +192,7 @@ def next_steps(answer: Answer, info: StudyInfo) -> list[str]:
         clauses.append(f"to show so small a gain would take {answer.seeds} seeds each")
         clauses.append(more)
     elif answer.seeds is not None:
-        clauses.append(f"{finals} would settle it in 4 of 5 cases, if the gain is as large as measured")
+        clauses.append(f"{finals} would settle it in 4 of 5 cases, if the gain and the spread of seeds are as measured")
     else:
         clauses.append("how many seeds would settle it is unknown")
         clauses += [f"{larger} has time for more"] if (larger := larger_limit(info)) else []

@@ -769,7 +769,7 @@ def test_under_a_spent_limit_a_larger_one_is_named(make: Make, tmp_path: Path) -
         ahead = dataclasses.replace(answer, kind=kind, ahead=Ahead("#9", 73.0, BASE, 71.0, 0.125, error))
         words = "\n".join(as_text(lines(ahead, results.info, str)))
         scores = "on 1/8 of the data #9 scored 73.00 in development, the base settings 71.00"
-        chance = " (chance: ±0.80)" if error else ""
+        chance = " (chance: ±1.60 or more)" if error else ""
         assert f"{scores}{chance}: a limit left it out{more}\n" in words
     many = "\n".join(as_text(lines(dataclasses.replace(answer, seeds=665), results.info, str)))
     assert (
