@@ -44,8 +44,8 @@ class StudyProgress:
         self.running[trial.key], self._since[trial.key] = trial, self.budget.now
 
     def step(self, key: str, step: int, steps: int) -> None:
-        """Take a step of a running trial. Of a trial of the finals, guess the length anew. In replays with trainings of
-        unforeseen length it gained nothing to do so for trials of the search."""
+        """Take a step of a running trial. If it is one of the finals, guess its length anew: it was guessed from a part
+        of the data."""
         if key in self.running and is_fresh(self.running[key].seed):
             pace = self._paces.setdefault(key, StepPace())
             pace.stepped(self.budget.now, step, steps)
