@@ -98,13 +98,15 @@ class Agenda:
 
     def step(self, key: str, step: int, steps: int) -> None:
         """Take a step of a running trial that trains alone, and the number of its steps."""
-        self.progress.step(key, step, steps)
+        if self.progress.step(key, step, steps):
+            self._replace_late()
 
     def tell(self, key: str, record: Record | None) -> None:
         """Take the record of a running trial; None: the trial failed."""
         trial = self.progress.end(key, record)
-        if is_fresh(trial.seed):
-            return  # scores under fresh seeds must not influence any choice
+        if is_fresh(trial.seed):  # the scores of fresh seeds must not influence any choice
+            self._replace_late()
+            return
         if self.race and not trial.part:
             self.race.tell(trial, trial.seed, record)
         self.exploration.tell(trial, record)
@@ -207,7 +209,7 @@ class Agenda:
             if not self.awaited:
                 rows_run = any(trial.row for trial in self.progress.searching)
                 self.rounds.choose(self.exploration.recipes, self.exploration.by_parts(), or_none=not rows_run)
-        self.rounds.replace_late(self.exploration.recipes, self.exploration.by_parts())
+        self._replace_late()
         yield from self.rounds.trials()
 
     def _soups(self) -> Iterator[Trial]:
@@ -222,7 +224,7 @@ class Agenda:
         if self.plan_curve is None or self.finals is None or not self._finals_over or self.rounds.open:
             return
         if self.curve_recipes is None:
-            if self.progress.in_time:
+            if self.progress.running:
                 return
             seeds = self.finals.seeds
             self.curve_recipes = [
@@ -232,6 +234,10 @@ class Agenda:
         yield from (trial for entrant in self.curve_recipes for trial in entrant.trials)
 
     # --- small things
+
+    def _replace_late(self) -> None:
+        if self.finalists:
+            self.rounds.replace_late(self.exploration.recipes, self.exploration.by_parts())
 
     @property
     def _unscored(self) -> int:

@@ -98,9 +98,9 @@ class Budget:
                 self._guessed.clear()
 
     def pace(self, recipe: Recipe, minutes: float) -> None:
-        """Store the length of a trial, guessed from the pace of one that runs; of no use once one has ended. If it is
-        longer than was guessed before, so are guesses for other recipes."""
-        if recipe.hash not in self._costs.get("minutes", {}):
+        """Store the length of a trial, guessed from the pace of one that runs, for a limit in minutes; of no use once
+        one has ended. If it is longer than was guessed before, so are guesses for other recipes."""
+        if recipe.hash not in self._costs["minutes"]:
             self.expect([recipe])
             self._guessed.clear()
             self._paces[recipe.hash] = minutes
@@ -136,7 +136,8 @@ class Budget:
         return fmean(every) if every else None
 
     def _by_own(self, name: str, recipe_hash: str) -> float | None:
-        """Return the cost guessed from trials of that recipe, else from its epochs; None if neither is possible."""
+        """Return the cost guessed from trials of that recipe, also from running ones, else from its epochs; None if
+        neither is possible."""
         if (name, recipe_hash) not in self._guessed:
             self._guessed[name, recipe_hash] = self._reckoned(name, recipe_hash)
         return self._guessed[name, recipe_hash]

@@ -106,7 +106,7 @@ class FinalRounds:
         if self.size is None or len(finalists) != 1 or not by_parts:
             return
         first = _first(finalists[0].recipe)
-        if first.key in progress.done or not (self._replaced or progress.ends_late(first)):
+        if first.key in progress.done:
             return
         following = [each for each in self._replaced if _first(each.recipe).key in progress.done]
         attempt = len(progress.done), len(progress.running)
@@ -118,11 +118,11 @@ class FinalRounds:
             self.finalists = following[:1]
 
     def _may_replace(self, recipe: Recipe) -> bool:
-        """Whether the first fresh seed of a recipe may begin now, or runs and will end in time."""
-        first = _first(recipe)
-        if self.progress.is_open(first):
-            return self._has_room(recipe, self.progress.fits)
-        return first.key in self.progress.running and not self.progress.ends_late(first)
+        """Whether the first fresh seed of a recipe has ended, will end in time, or has room."""
+        first, progress = _first(recipe), self.progress
+        if progress.is_open(first):
+            return self._has_room(recipe, progress.fits)
+        return first.key in progress.done or (first.key in progress.running and not progress.ends_late(first))
 
     def choice(
         self, explored: Mapping[str, Explored], by_parts: Sequence[PartScores], fits: Fits

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 
 from reports.facts.standings import Ranked, RecordStandings, in_study_order
@@ -43,22 +44,30 @@ class StudyProgress:
     def begin(self, trial: Trial) -> None:
         self.running[trial.key], self._since[trial.key] = trial, self.budget.now
 
-    def step(self, key: str, step: int, steps: int) -> None:
-        """Take a step of a running trial. If it is one of the finals, guess its length anew: it was guessed from a part
-        of the data."""
-        if key in self.running and is_fresh(self.running[key].seed):
-            pace = self._paces.setdefault(key, StepPace())
-            pace.stepped(self.budget.now, step, steps)
-            if pace.share >= PACE_SHARE and pace.a_step:
-                self.budget.pace(self.running[key].recipe, pace.a_step * steps + self._scoring)
+    def step(self, key: str, step: int, steps: int) -> bool:
+        """Take a step of a running trial, and return whether the trial would end late. If it is one of the finals, its
+        length is guessed anew: it was guessed from a part of the data."""
+        trial, now = self.running.get(key), self.budget.now
+        if trial is None or not is_fresh(trial.seed) or self.budget.seconds_left() == math.inf:
+            return False
+        pace = self._paces.setdefault(key, StepPace())
+        pace.stepped(now, step, steps)
+        if pace.first and pace.a_step and pace.share >= PACE_SHARE:
+            at, first = pace.first
+            begin = max(0.0, at - self._since[key] - pace.a_step) if first == 1 else 0.0  # else it was resumed
+            self.budget.pace(trial.recipe, begin + pace.a_step * steps + self._scoring)
+        return self.ends_late(trial)
 
     def ends_late(self, trial: Trial) -> bool:
         """Whether a running trial would end after a limit in minutes, by its pace."""
+        left = self._left(trial)
+        return left is not None and 60 * left > self.budget.seconds_left()
+
+    def _left(self, trial: Trial) -> float | None:
+        """Return the minutes that a running trial still takes, by its pace; None while that is unknown."""
         pace = self._paces.get(trial.key)
-        if pace is None or pace.last is None or pace.share < PACE_SHARE or pace.a_step is None:
-            return False
-        left = pace.a_step * (pace.steps - pace.last[1]) + self._scoring * (pace.last[1] < pace.steps)
-        return 60 * left > self.budget.seconds_left()
+        left = pace.left(self.budget.now) if pace and pace.share >= PACE_SHARE else None
+        return None if left is None else left + self._scoring
 
     @property
     def in_time(self) -> list[Trial]:
@@ -124,7 +133,10 @@ class StudyProgress:
         now = self.budget.now
         sides: dict[bool, list[Running]] = {True: [], False: []}
         for key, trial in self.running.items():
-            sides[awaited(trial) and not self.ends_late(trial)].append((self._costs_as(trial), now - self._since[key]))
+            costs_as, since = self._costs_as(trial), now - self._since[key]
+            if (left := self._left(trial)) is not None:  # a resumed trial has begun long ago
+                since = (self.budget.guess("minutes", costs_as) or 0.0) - left
+            sides[awaited(trial) and not self.ends_late(trial)].append((costs_as, since))
         return self.budget.fits([recipe.hash for recipe in recipes], sides[True], later, sides[False], share)
 
     def will_fit(self, share: float, recipes: Sequence[Recipe], later: Sequence[Sequence[str]] = ()) -> bool:

@@ -33,3 +33,11 @@ class StepPace:
             return None
         (begin, before), (at, step) = self.first, self.last
         return (at - begin) / (step - before)
+
+    def left(self, now: float) -> float | None:
+        """Return the time of the steps to come; None until two were reported. A step that takes longer than usual, as
+        while a machine is replaced, does not shorten the rest."""
+        if self.last is None or self.a_step is None:
+            return None
+        at, step = self.last
+        return max(0.0, self.a_step * (self.steps - step) - min(now - at, self.a_step))

@@ -637,7 +637,7 @@ def test_a_trial_that_takes_longer_than_guessed_is_cut_off_by_the_clock() -> Non
     assert search.limited
 
 
-@pytest.mark.parametrize(("times", "judged"), [(1.0, 3), (1.8, 1), (2.2, 1)])
+@pytest.mark.parametrize(("times", "judged"), [(1.0, 3), (2.4, 1), (2.8, 1)])
 def test_a_finalist_that_would_end_after_the_limit_is_replaced_by_one_that_has_room(
     times: float, judged: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -646,18 +646,24 @@ def test_a_finalist_that_would_end_after_the_limit_is_replaced_by_one_that_has_r
     def takes(trial: Trial) -> float:
         return times if trial.recipe.optimisation.epochs == 3 and not trial.part else 1.0
 
-    def finals() -> tuple[Agenda, list[SimulatedTrial]]:
-        search, clock, _ = agenda(30, rates=[1e-3, *(rate for rate in RATES if rate > 2e-3)], epochs=(3, *[1] * 400))
-        return search, drive(search, clock, longer(takes))
+    def finals(before: Sequence[SimulatedTrial] = (), proposed: Sequence[Explored] = ()):
+        rates = [1e-3, *(rate for rate in RATES if rate > 2e-3)]
+        search, clock, explorer = agenda(40, rates, before=before, proposed=proposed, epochs=(3, *[1] * 400))
+        return search, drive(search, clock, longer(takes)), explorer.proposed
 
-    search, ran = finals()
+    search, ran, proposed = finals()
     (finalist,) = search.finalists or ()
     assert finalist.recipe.optimisation.epochs == judged
     assert seeds(ran, finalist.recipe) >= 1
     assert seeds(ran, BASE) >= 1
     assert finals_in_words(search, ["rate 1"]).endswith(f"{finalist.name}, instead of rate 1, to end within the limit")
+    for killed in (26 * MINUTE, 29 * MINUTE):  # a seed of the next one has ended then, none of the first
+        done = [run for run in ran if run.ended <= killed]
+        again, more, _ = finals(done, [each for each in proposed if each.name in str([run.trial.name for run in ran])])
+        assert [each.recipe for each in again.finalists or ()] == [finalist.recipe]
+        assert seeds([*done, *more], finalist.recipe) >= 1
     monkeypatch.setattr(Agenda, "step", lambda *step: None)
-    search, ran = finals()
+    search, ran, _ = finals()
     (finalist,) = search.finalists or ()
     assert (seeds(ran, finalist.recipe) > 0) == (judged == 3)
 
