@@ -209,6 +209,8 @@ class Agenda:
             if not self.awaited:
                 rows_run = any(trial.row for trial in self.progress.searching)
                 self.rounds.choose(self.exploration.recipes, self.exploration.by_parts(), or_none=not rows_run)
+            if self.finalists is not None:
+                self.exploration.closed = True  # even if there is more room once the rows have ended
         self._replace_late()
         yield from self.rounds.trials()
 
