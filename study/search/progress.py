@@ -60,7 +60,10 @@ class StudyProgress:
 
     def ends_late(self, trial: Trial) -> bool:
         """Whether a running trial would end after a limit in minutes, by its pace."""
-        left = self._left(trial)
+        return self._is_late(self._left(trial))
+
+    def _is_late(self, left: float | None) -> bool:
+        """Whether a trial that still takes `left` minutes would end after a limit in minutes. None: unknown."""
         return left is not None and 60 * left > self.budget.seconds_left()
 
     def _left(self, trial: Trial) -> float | None:
@@ -133,10 +136,10 @@ class StudyProgress:
         now = self.budget.now
         sides: dict[bool, list[Running]] = {True: [], False: []}
         for key, trial in self.running.items():
-            costs_as, since = self._costs_as(trial), now - self._since[key]
-            if (left := self._left(trial)) is not None:  # a resumed trial has begun long ago
+            costs_as, since, left = self._costs_as(trial), now - self._since[key], self._left(trial)
+            if left is not None:  # a resumed trial has begun long ago
                 since = (self.budget.guess("minutes", costs_as) or 0.0) - left
-            sides[awaited(trial) and not self.ends_late(trial)].append((costs_as, since))
+            sides[awaited(trial) and not self._is_late(left)].append((costs_as, since))
         return self.budget.fits([recipe.hash for recipe in recipes], sides[True], later, sides[False], share)
 
     def will_fit(self, share: float, recipes: Sequence[Recipe], later: Sequence[Sequence[str]] = ()) -> bool:

@@ -115,7 +115,7 @@ class TuneSearcher(Searcher):
         first, had, has = before[3] is None, before[1] is not None, self.agenda.finals is not None
         if self.agenda.ladder is not None and (first or had != has) and (plan := plan_in_words(self.agenda)):
             say(printable(plan if first else f"{SOONER if has else LATER}: {plan}"))
-        earlier, finalists = before[2] or (), self._state[2]
+        earlier, finalists = before[2] or (), self._announced[2]
         if has and finalists is not None and finalists != before[2] and (earlier or self.agenda.waiting()):
             say(printable(finals_in_words(self.agenda, earlier)))
 
