@@ -193,6 +193,12 @@ class Answer:
         return self.picked[0] if self.kind in ("use", "open") and self.picked else None
 
     @property
+    def undecided(self) -> Finalist | None:
+        """The picked recipe if it measured higher than the base settings, which are kept as no gain is shown."""
+        leads = self.kind == "open" and self.keeps_base and not self.base_leads
+        return self.picked[0] if leads and not self.flags else None
+
+    @property
     def to_use(self) -> Finalist | None:
         """The recipe to use: `to_train`, or the encoder if it is kept untrained."""
         return self.to_train or (self.references.get("encoder") if self.kind == "as it came" else None)

@@ -86,6 +86,8 @@ def lines(answer: Answer, info: StudyInfo, escape: Escape) -> list[Line]:
     written += in_lines("Ship", _ship(answer.ship, escape)) if answer.ship else []
     averaged = SHIPPED if answer.averaged else None
     written += [_model(averaged or to_train.name, info)] if to_train and (averaged or to_train.model) else []
+    undecided = answer.undecided
+    written += [_model(undecided.name, info, "Or")] if undecided and undecided.model else []
     return [*written, *([Line("Again", recipe_command(info), command=True)] if to_train else [])]
 
 
@@ -326,7 +328,7 @@ def _claims(rows: RowsAnswer) -> str:
     return f"of the paper's {count(every, 'claim')} {decided}: {', '.join(counted)}"
 
 
-def _model(name: str, info: StudyInfo) -> Line:
+def _model(name: str, info: StudyInfo, head: str = "Model") -> Line:
     """Return the line with the command that exports the model of a recipe or soup."""
     named = name.partition(" ")[0] if name.startswith("#") else name
-    return Line("Model", shlex.join(["python", "-m", "reports", "export", results_location(info), named]), command=True)
+    return Line(head, shlex.join(["python", "-m", "reports", "export", results_location(info), named]), command=True)

@@ -668,16 +668,36 @@ def test_a_finalist_that_would_end_after_the_limit_is_replaced_by_one_that_has_r
     assert (seeds(ran, finalist.recipe) > 0) == (judged == 3)
 
 
-def test_a_replaced_finalist_comes_back_if_its_first_seed_ends_before_that_of_the_next() -> None:
-    """A machine that stands still, goes on sooner than its pace lets expect."""
+def in_the_finals() -> tuple[Agenda, SimulatedClock, Trial, Trial]:
+    """Return a study that runs the first seeds of its finalist and of the base settings, on two places."""
     search, clock, _ = agenda(30, rates=[1e-3, *(rate for rate in RATES if rate > 2e-3)], epochs=(3, *[1] * 400))
     trial = search.next()
     while trial and not is_fresh(trial.seed):
         seconds, record = outcome()(trial)
-        clock.seconds += seconds / 2  # two places
+        clock.seconds += seconds / 2
         search.tell(trial.key, record)
         trial = search.next()
     best, base = sorted(filter(None, (trial, search.next())), key=lambda trial: trial.recipe == BASE)
+    return search, clock, best, base
+
+
+@pytest.mark.parametrize("paced", [False, True])
+def test_a_second_seed_of_the_finalist_waits_for_the_pace_of_the_first(paced: bool) -> None:
+    """The base settings' second seed begins before it: should the finalist be replaced, a place is free sooner."""
+    search, clock, best, base = in_the_finals()
+    for step in range(1, 11 if paced else 2):
+        clock.seconds += 1
+        search.step(best.key, step, 100)
+    search.tell(base.key, outcome()(base)[1])
+    following = [search.next(), search.next()]
+    assert [trial.recipe if trial else None for trial in following] == (
+        [best.recipe, BASE] if paced else [BASE, best.recipe]
+    )
+
+
+def test_a_replaced_finalist_comes_back_if_its_first_seed_ends_before_that_of_the_next() -> None:
+    """A machine that stands still, goes on sooner than its pace lets expect."""
+    search, clock, best, base = in_the_finals()
     assert (best.name, base.recipe) == ("rate 0.001", BASE)
     search.tell(base.key, outcome()(base)[1])
     for step in range(1, 11):
