@@ -216,10 +216,16 @@ def _ask(table: OpenTable, roles: RoleColumns, values: Sequence[object]) -> NoRe
 
 
 def _guess_content(table: OpenTable, roles: dict[str, tuple[str, ...]]) -> str | None:
-    """Guess the content: one column of text is `texts`, two are `pairs`, text and topic `labelled`; else None."""
-    columns = [name for name in table.columns if not is_index(name)]
+    """Guess the content: one column of text is `texts`, two are `pairs`, two beside a score `scored`, text and topic
+    `labelled`; else None."""
+    columns = [name for name in table.columns if not is_index(name) and name not in roles.get("score", ())]
     if columns != [*roles.get("sentence", ())]:
-        guessed = {} if _SIDELESS_ROLES & roles.keys() else guessed_roles(columns, _peek(table, columns))
+        scored = [*roles] == ["score"]
+        allowed = scored or not _SIDELESS_ROLES & roles.keys()
+        guessed = guessed_roles(columns, _peek(table, columns)) if allowed else {}
+        if scored:  # the order of two texts that are alike does not matter
+            pair = guessed.keys() == {"anchor", "positive"}
+            guessed = {"sentence1": guessed["anchor"], "sentence2": guessed["positive"]} if pair else {}
         if not guessed:
             return None
         roles.update(guessed)

@@ -72,6 +72,11 @@ def test_a_label_beside_pairs_is_not_passed_over(column: str, tmp_path: Path) ->
         ("left side,right side\na dog,a pet\n", "pairs", {"anchor": "a dog", "positive": ["a pet"]}),
         ("sentence1,sentence2,label\na,b,4.5\n", "scored", {"sentence1": "a", "sentence2": "b", "score": 4.5}),
         ("Sentence1,Sentence2,Score\na,b,4\n", "scored", {"sentence1": "a", "sentence2": "b", "score": 4.0}),
+        (
+            "first,second,similarity\na dog,a pet,4\n",
+            "scored",
+            {"sentence1": "a dog", "sentence2": "a pet", "score": 4.0},
+        ),
         ("words of it\na dog runs\na cat\n", "texts", {"text": ["a dog runs"]}),
     ],
 )
@@ -105,6 +110,8 @@ def test_columns_and_labels_of_other_names(tmp_path: Path) -> None:
     [
         ("a,b,c\n1,2,3\n", "line 2: what its columns mean is not known .found: a, b, c.; say it"),
         ("review,stars\nvery good,5\n", "what its columns mean is not known"),
+        ("query,my words,score\na dog,a pet,1\n", "what its columns mean is not known"),
+        ("my words,score\na dog,1\n", "what its columns mean is not known"),
         ("amount,topic\n3,a\n4,b\n", "what its columns mean is not known"),
         ("id\n1\n2\n", "what its columns mean is not known .found: id"),
         ("anchor,positive\na dog,\n", "holds no rows to train on: 1 with no positive"),
