@@ -256,6 +256,18 @@ def test_no_part_loses_a_label_whose_texts_are_all_near_copies() -> None:
         assert np.mean(np.array(labels)[code == part] == "order") == pytest.approx(0.45, abs=0.02)
 
 
+def test_rows_that_share_a_text_are_held_out_as_often_as_others() -> None:
+    """Half of the rows share their positive with nine others: by the least hash of ten anchors it was nine tenths."""
+    rows = near_copies(6000, 0)
+    for number in range(3000, 6000):
+        rows[number][1] = rows[number - number % 10][1]
+    code = split(rows)
+    for part in (DEV, TEST):
+        held_out = np.flatnonzero(code == part)
+        assert len(held_out) > 500
+        assert np.mean(held_out >= 3000) == pytest.approx(0.5, abs=0.08)
+
+
 def test_a_small_part_stays_as_it_is() -> None:
     rows = near_copies(60, 20)
     code = split(rows)
