@@ -17,17 +17,17 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Literal
 
-from reports.facts.answer_parts import Ahead, Check, Finalist, Remembered, RowsAnswer, TaskGain
+from reports.facts.answer_parts import Check, Finalist, Remembered, RowsAnswer, TaskGain
 from reports.facts.best_model import best_first, ranking
 from reports.facts.cached import cached
 from reports.facts.evidence import Evidence
-from reports.facts.finals_evidence import VARIED, FinalsEvidence, development_items, items_and_rows, noise
+from reports.facts.finals_evidence import VARIED, FinalsEvidence, noise
 from reports.facts.findings import Findings
 from reports.facts.gain import Gain
 from reports.facts.guards import Flag, grouped
 from reports.facts.learning_curve import DataCurve, data_curve, trained_on
 from reports.facts.looks import level_share, look_number
-from reports.facts.part_scores import MisleadingPart, busy, misleading_part, passed_over
+from reports.facts.part_scores import Ahead, MisleadingPart, ahead, busy, misleading_part
 from reports.facts.quantity import Quantity, goals_quantity
 from reports.facts.question import kinds_of_tasks, plain_quantity
 from reports.facts.recipe_names import farthest, name_of
@@ -35,7 +35,7 @@ from reports.facts.results import Results
 from reports.facts.soup import GENERAL, Ship, shipped
 from reports.facts.unfinished import Extent, finals_extent, finals_judged
 from reports.ledger import plain, seconds_of
-from reports.ledger.finals import SHARE, TIE_MARGIN
+from reports.ledger.finals import SHARE
 from reports.statistics.finals import (
     INCUMBENTS,
     Judgement,
@@ -46,7 +46,7 @@ from reports.statistics.finals import (
     pick,
     seeds_wanted,
 )
-from trainables.senteval.tasks import TASKS, kind_of
+from trainables.senteval.tasks import TASKS
 
 SCHEMA = 8
 """Version of `answer.json`. It changes if a field is removed or changes its meaning, not if a field is added."""
@@ -230,7 +230,7 @@ def _answer(results: Results) -> Answer:
         "rows",
         tried=len(whole | parts),
         unrun=len({*results.explored} - ran),
-        ahead=_ahead(results),
+        ahead=ahead(results),
         busy=busy(results),
         misleading=misleading_part(results),
         whole=len(whole),
@@ -281,7 +281,7 @@ class _Finals(FinalsEvidence):
             kind="open" if unjudged and judged.answer == "keep the base" else KINDS[judged.answer],
             figure=figure.name,
             items=self._items(first, figure),
-            rows_of_items=items_and_rows(self.results, self.recipes[first][0], figure.parts)[1],
+            rows_of_items=self.results.predictions.items_and_rows(self.recipes[first][0], figure.parts)[1],
             chosen_on=self.chosen_on(first),
             fresh_items=judged.fresh,
             picked=tuple(finalists[index] for index in chosen),
@@ -458,22 +458,6 @@ class _Finals(FinalsEvidence):
     def _lost(self, recipe_hash: str, figure: Quantity, over: Reference) -> list[TaskGain]:
         others = self.by_task(recipe_hash, figure.by_task().values(), [over])
         return [other for other in others if other.gain.below]
-
-
-def _ahead(results: Results) -> Ahead | None:
-    """Return the best recipe that a limit left out of the finals. None for a cost. With finalists also None for a
-    recipe so near to a finalist that it gave way to a shorter training."""
-    passed, finals = passed_over(results), results.info.finals
-    if passed is None or results.goals[0].cost:
-        return None
-    best, more = next(iter(passed.leads.items()))
-    if finals is not None and finals.finalists and not (results.info.limited and more > TIE_MARGIN):
-        return None
-    first, last = (passed.scores[key] for key in (best, passed.last))
-    tasks = results.goals[0].needs
-    items = development_items(results, first.record, tasks)
-    error = max(kind_of(task).least_deviation for task in tasks) / math.sqrt(items) if items else None
-    return Ahead(name_of(results, best), first.value, name_of(results, passed.last), last.value, passed.share, error)
 
 
 def _best_explored(results: Results) -> str | None:

@@ -62,23 +62,6 @@ class Remembered:
 
 
 @dataclass(frozen=True)
-class Ahead:
-    """A recipe that a limit kept from the finals, although it scored above a finalist (without finalists: the base)."""
-
-    name: str
-    value: float
-    """Development score of the recipe."""
-    last: str
-    """Name of that finalist, the one with the lowest score, or of the base."""
-    last_value: float
-    share: float
-    """Share of the data on which both recipes trained for these scores."""
-    error: float | None = None
-    """Standard error, in points, of `value` minus `last_value` from chance in the development items alone, as measured
-    in studies of such tasks (`TaskKind.least_deviation`). None if the number of items is unknown."""
-
-
-@dataclass(frozen=True)
 class Check:
     """A second score of a recipe's embeddings, for which no classifier is fitted (`TaskKind.checking_number`)."""
 

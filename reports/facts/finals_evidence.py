@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-
-import numpy as np
 
 from reports.facts.answer_parts import Check, Remembered, TaskGain
 from reports.facts.cached import cached
@@ -101,8 +99,8 @@ class FinalsEvidence:
         return frozenset(task for task in scored if self._tests_choose(self.first, task))
 
     def chosen_on(self, recipe_hash: str) -> int | None:
-        """Return the number of development items in the recipe's first trial (`development_items`)."""
-        return development_items(self.evidence.results, self.recipes[recipe_hash][0], self.needs)
+        """Return the number of development items in the recipe's first trial."""
+        return self.results.predictions.development_items(self.recipes[recipe_hash][0], self.needs)
 
     def _tests_choose(self, record: Record, task: str) -> bool:
         if has_no_test(task):
@@ -234,20 +232,3 @@ def noise(samples: Iterable[Sample], measured_alone: bool = False) -> tuple[floa
     """Return the standard deviations over seeds, of samples with two seeds, or if `measured_alone` with four."""
     fewest = FEW_SEEDS + 1 if measured_alone else 2
     return tuple(sample.std for sample in samples if sample.std is not None and sample.count >= fewest)
-
-
-def development_items(results: Results, record: Record, tasks: Set[str]) -> int | None:
-    """Return the number of development items of these tasks in a trial; None if their predictions were not kept."""
-    items, _ = items_and_rows(results, record, [f"dev.{task}" for task in tasks & record.scores.keys()])
-    return items
-
-
-def items_and_rows(results: Results, record: Record, parts: Iterable[str]) -> tuple[int | None, int | None]:
-    """Return the number of items in these parts of a trial, and the number of rows: rows that share a text are one
-    item. (None, None) if predictions were not kept."""
-    answers = [results.predictions.of_task(record, part) for part in parts]
-    present = [part for part in answers if part]
-    if not present or len(present) < len(answers):
-        return None, None
-    items = sum(len(part.gold if part.groups is None else np.unique(part.groups)) for part in present)
-    return items, sum(len(part.gold) for part in present)

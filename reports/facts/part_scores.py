@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reports.facts.cached import cached
+from reports.facts.recipe_names import name_of
 from reports.facts.results import Results
 from reports.ledger import Record, seconds_by_work, training_seconds
+from reports.ledger.finals import TIE_MARGIN
 from search_spaces.goals import Goal
+from trainables.senteval.tasks import kind_of
 
 
 @dataclass(frozen=True)
@@ -126,6 +130,39 @@ def _ahead_of(
         firsts.setdefault(results.counted_as(key), key)
     leads = {key: upward[key] - upward[last] for key in firsts.values()}
     return PassedOver(last, share, leads, same_part) if leads else None
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """A recipe that a limit kept from the finals, although it scored above a finalist (without finalists: the base)."""
+
+    name: str
+    value: float
+    """Development score of the recipe."""
+    last: str
+    """Name of that finalist, the one with the lowest score, or of the base."""
+    last_value: float
+    share: float
+    """Share of the data on which both recipes trained for these scores."""
+    error: float | None = None
+    """Standard error, in points, of `value` minus `last_value` from chance in the development items alone, as measured
+    in studies of such tasks (`TaskKind.least_deviation`). None if the number of items is unknown."""
+
+
+def ahead(results: Results) -> Ahead | None:
+    """Return the best recipe that a limit left out of the finals. None for a cost. With finalists also None for a
+    recipe so near to a finalist that it gave way to a shorter training."""
+    passed, finals = passed_over(results), results.info.finals
+    if passed is None or results.goals[0].cost:
+        return None
+    best, more = next(iter(passed.leads.items()))
+    if finals is not None and finals.finalists and not (results.info.limited and more > TIE_MARGIN):
+        return None
+    first, last = (passed.scores[key] for key in (best, passed.last))
+    tasks = results.goals[0].needs
+    items = results.predictions.development_items(first.record, tasks)
+    error = max(kind_of(task).least_deviation for task in tasks) / math.sqrt(items) if items else None
+    return Ahead(name_of(results, best), first.value, name_of(results, passed.last), last.value, passed.share, error)
 
 
 BUSY_FACTOR, BUSY_SECONDS = 1.5, 10.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +42,21 @@ class Predictions:
         self.problems: dict[str, str] = {}
         """By a trial's key, the problem of its file. A file that was never kept is no problem."""
         self._read: dict[str, dict[str, Answers]] = {}
+
+    def development_items(self, record: Record, tasks: Set[str]) -> int | None:
+        """Return the number of development items of these tasks in a trial; None if their predictions were not kept."""
+        items, _ = self.items_and_rows(record, [f"dev.{task}" for task in tasks & record.scores.keys()])
+        return items
+
+    def items_and_rows(self, record: Record, parts: Iterable[str]) -> tuple[int | None, int | None]:
+        """Return the number of items in these parts of a trial, and the number of rows: rows that share a text are one
+        item. (None, None) if predictions were not kept."""
+        answers = [self.of_task(record, part) for part in parts]
+        present = [part for part in answers if part]
+        if not present or len(present) < len(answers):
+            return None, None
+        items = sum(len(part.gold if part.groups is None else np.unique(part.groups)) for part in present)
+        return items, sum(len(part.gold) for part in present)
 
     def effects(self, record: Record, task: str, number: str, *, grouped: bool = True) -> tuple[Array, str] | None:
         """Return (items,) float32 effects of the items on the task's score `number`, in points, and a digest of the

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from reports.facts.answer import Answer
-from reports.facts.answer_parts import Ahead, Finalist
+from reports.facts.answer_parts import Finalist
+from reports.facts.part_scores import Ahead
 from reports.facts.recipe_names import BASE
 from reports.ledger import StudyInfo
 from reports.ledger.finals import share_in_words

@@ -21,11 +21,11 @@ from reports.document.inline import as_html
 from reports.export import _best_first
 from reports.facts import looks
 from reports.facts.answer import FILE, SCHEMA, Answer
-from reports.facts.answer_parts import Ahead, TaskGain
+from reports.facts.answer_parts import TaskGain
 from reports.facts.best_model import ranking
-from reports.facts.finals_evidence import items_and_rows
 from reports.facts.gain import Gain
-from reports.facts.part_scores import PartScore, PassedOver, busy, misleading_part
+from reports.facts.part_scores import Ahead, PartScore, PassedOver, busy, misleading_part
+from reports.facts.predictions import Predictions
 from reports.facts.recipe_names import BASE, name_of
 from reports.facts.results import Results
 from reports.ledger import FAILURES, LEDGER, Ledger, Record, StudyInfo, fresh_seeds
@@ -832,11 +832,11 @@ def test_items_count_texts_in_common_once() -> None:
     assert answer.rows_of_items == answer.items
     grouped = SimpleNamespace(gold=np.arange(40), groups=np.arange(40) // 4)
     single = SimpleNamespace(gold=np.arange(7), groups=None)
-    kept = SimpleNamespace(of_task=lambda record, part: {"a": grouped, "b": single}.get(part))
-    results = SimpleNamespace(predictions=kept)
-    assert items_and_rows(results, None, ["a", "b"]) == (17, 47)  # type: ignore[arg-type]
-    assert items_and_rows(results, None, ["a", "c"]) == (None, None)  # type: ignore[arg-type]
-    assert items_and_rows(results, None, []) == (None, None)  # type: ignore[arg-type]
+    predictions: Any = Predictions(Path())
+    predictions.of_task = lambda record, part: {"a": grouped, "b": single}.get(part)
+    assert predictions.items_and_rows(None, ["a", "b"]) == (17, 47)
+    assert predictions.items_and_rows(None, ["a", "c"]) == (None, None)
+    assert predictions.items_and_rows(None, []) == (None, None)
 
 
 def test_who_was_ahead_and_had_no_room_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -850,12 +850,12 @@ def test_who_was_ahead_and_had_no_room_is_named(monkeypatch: pytest.MonkeyPatch,
     def ahead(by: dict[str, float], limit: dict[str, object] | None) -> Ahead | None:
         scores = {key: PartScore(70.0 + by.get(key, 0.0), 1.0, results.records[0]) for key in (first, second)}
         passed = PassedOver(first, 0.5, by, scores) if by else None
-        monkeypatch.setattr("reports.facts.answer.passed_over", lambda results: passed)
+        monkeypatch.setattr("reports.facts.part_scores.passed_over", lambda results: passed)
         info = dataclasses.replace(results.info, limited=limit)
         return Answer.of(dataclasses.replace(results, info=info)).ahead
 
     assert ahead({second: 7.5}, limited) == Ahead(name_of(results, second), 77.5, name_of(results, first), 70.0, 0.5)
-    monkeypatch.setattr("reports.facts.answer.development_items", lambda results, record, tasks: 49)
+    monkeypatch.setattr(Predictions, "development_items", lambda predictions, record, tasks: 49)
     deviation = max(kind_of(task).least_deviation for task in results.goals[0].needs)
     assert ahead({second: 7.5}, limited).error == deviation / 7
     assert ahead({second: 7.5}, None) is None
