@@ -132,15 +132,15 @@ class Soups:
 
     @cached_property
     def scores(self) -> dict[float, float]:
-        """Development scores of the soups by share; empty until all are known."""
+        """Development scores of the soups by share; empty until all are known, or a limit ended the study."""
         by_share = {
             share: score for share, record in self.by_share.items() if (score := self.development([record])) is not None
         }
-        return by_share if len(by_share) == len(SOUP_SHARES) else {}
+        return by_share if len(by_share) == len(SOUP_SHARES) or self.results.info.limited else {}
 
     @cached_property
     def share(self) -> float | None:
-        """The share of the soup to ship; None if one seed is as good, and until the soups of all shares are scored."""
+        """The share of the soup to ship; None if one seed is as good, and as long as `scores` is empty."""
         one_seed, finals = self.development(self.trained), self.results.info.finals
         if one_seed is None or not self.scores:
             return None
@@ -184,7 +184,7 @@ class Soups:
 
 
 def shipped(finals: FinalsEvidence, recipe_hash: str, figure: Quantity) -> Ship | None:
-    """Return what to ship of the recipe to use; None if not all soups of its models are scored."""
+    """Return what to ship of the recipe to use; None as long as `Soups.scores` is empty."""
     p_factor = finals.p_factor_of_pick / 2  # each end holds by itself, as in `gain_over`
     soups, seeds = Soups(finals.results, recipe_hash), finals.evidence.sample(recipe_hash, figure)
     if not soups.scores or seeds is None:

@@ -108,6 +108,15 @@ def test_a_soup_whose_spread_is_not_known_borrows_one() -> None:
     assert widths[0] < widths[1]
 
 
+def test_a_limit_leaves_the_averages_that_are_scored() -> None:
+    begun = made({1.0: 1.0, 0.75: 0.5})
+    assert Answer.of(begun).ship is None
+    limited = {"limit": "minutes", "number": 40.0, "spent": 40.0, "left_out": 2}
+    ship = Answer.of(dataclasses.replace(begun, info=dataclasses.replace(begun.info, limited=limited))).ship
+    assert ship is not None
+    assert (ship.share, [each.share for each in ship.soups]) == (1.0, [1.0, 0.75])
+
+
 def test_where_no_soup_is_better_one_seed_is_shipped() -> None:
     results = made(WORSE)
     ship = Answer.of(results).ship
