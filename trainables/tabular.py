@@ -54,6 +54,11 @@ _TOPICS = re.compile(
     r"(topic|category|intent|section|sentiment|emotion|genre|tag|type|target)(_(name|label))?|label_(name|text)"
 )
 """Matches further names of label columns. They count only beside a single column of texts, as many tables have them."""
+_JUDGEMENTS = re.compile(
+    r"(.*_)?(relevan(t|ce|cy)|match(es)?|correct(ness)?|duplicates?|rating|stars|distance|judge?ment|label|score)"
+)
+"""Matches names of columns that may say which pairs are wrong."""
+_OPPOSITES = ({"true", "false"}, {"yes", "no"}, {"1", "0"}, {"1", "-1"})
 NLI_SIDES = {"premise": "sentence1", "hypothesis": "sentence2"}
 """Maps the names of the two texts of NLI to their roles."""
 _GUESSED: Mapping[int, tuple[str, ...]] = {1: ("sentence",), 2: ("anchor", "positive")}
@@ -273,6 +278,14 @@ def without_zeros(text: str) -> str:
     return whole[1] if whole else text
 
 
+def is_judgement(column: str, rows: Sequence[Mapping[str, object]]) -> bool:
+    """Whether a column without a role may say which pairs are wrong, by its name, or as its cells are `true` and
+    `false`, `yes` and `no`, or 1 and 0."""
+    values = [cell for row in rows if not is_empty(cell := row.get(column))]
+    cells = {without_zeros(str(cell).strip().lower()) for cell in values if isinstance(cell, str | Number)}
+    return len(cells) > 1 and (bool(_JUDGEMENTS.fullmatch(_plain(column))) or cells in _OPPOSITES)
+
+
 def is_graded(values: Sequence[object]) -> bool:
     """Whether labels are numbers, and not only numbers that can stand for the three labels of NLI (-1 to 2)."""
     numbers = _numbers(values)
@@ -286,6 +299,14 @@ def are_ambiguous(roles: RoleColumns, labels: Sequence[object]) -> bool:
     numbers = _numbers(labels)
     clear = any(name in (*NLI_SIDES, "gold_label") or is_duplicate(name) for name in named)
     return bool(numbers) and numbers <= _LABEL_CODES and not clear
+
+
+def are_other_codes(labels: Sequence[object]) -> bool:
+    """Whether labels are three whole numbers at most and not those of NLI, as 1, 2 and 3, which a file with premises
+    may have."""
+    numbers = _numbers(labels)
+    whole = all(number.is_integer() for number in numbers)
+    return whole and len(numbers) <= len(LABELS) and not numbers <= _LABEL_CODES
 
 
 _LABEL_CODES = frozenset(map(float, range(-1, len(LABELS))))

@@ -24,6 +24,7 @@ from trainables.tabular import (
     RoleColumns,
     alternatives_of,
     are_ambiguous,
+    are_other_codes,
     as_label,
     as_number,
     guessed_roles,
@@ -31,6 +32,7 @@ from trainables.tabular import (
     is_empty,
     is_graded,
     is_index,
+    is_judgement,
     near_role,
     no_number,
     roles_of,
@@ -126,6 +128,8 @@ def interpret(table: OpenTable, named: RoleColumns | None, labels: str | None) -
     _check_lists(table.name, names, rows)
     if content == "nli" and labels is None and is_duplicate(columns["label"][0]):
         labels = _DUPLICATES
+    if content == "pairs" and not named:
+        doubts += [_judgement_warning(name, columns) for name in others if is_judgement(name, rows)]
     alternatives = () if named else alternatives_of(columns, others, rows)
     return Reading(table, content, columns, labels, tuple(doubts), others, alternatives)
 
@@ -194,11 +198,12 @@ def _content(
             roles["anchor"], roles["positive"] = roles.pop("sentence1"), roles.pop("sentence2")
             return "triplets" if "negative" in roles else "pairs"
         values = [record.get(roles["label"][0]) for record in _peek(table, roles["label"])]
+        of_nli = premises or "premise" in map(str.lower, roles["sentence1"])
+        if labels is None and (are_other_codes(values) if of_nli else are_ambiguous(roles, values)):
+            _ask(table, roles, values)
         if labels is None and is_graded(values):
             roles["score"] = roles.pop("label")
             return "scored"
-        if labels is None and not premises and are_ambiguous(roles, values):
-            _ask(table, roles, values)
         return "nli"
     if roles.keys() >= {"sentence", "label"}:
         return "labelled"
@@ -218,11 +223,11 @@ def _ask(table: OpenTable, roles: RoleColumns, values: Sequence[object]) -> NoRe
 def _guess_content(table: OpenTable, roles: dict[str, tuple[str, ...]]) -> str | None:
     """Guess the content: one column of text is `texts`, two are `pairs`, two beside a score `scored`, text and topic
     `labelled`; else None."""
-    columns = [name for name in table.columns if not is_index(name) and name not in roles.get("score", ())]
+    columns = [name for name in table.columns if not is_index(name)]
     if columns != [*roles.get("sentence", ())]:
         scored = [*roles] == ["score"]
-        allowed = scored or not _SIDELESS_ROLES & roles.keys()
-        guessed = guessed_roles(columns, _peek(table, columns)) if allowed else {}
+        texts = [name for name in columns if not scored or name not in roles["score"]]
+        guessed = guessed_roles(texts, _peek(table, texts)) if scored or not _SIDELESS_ROLES & roles.keys() else {}
         if scored:  # the order of two texts that are alike does not matter
             pair = guessed.keys() == {"anchor", "positive"}
             guessed = {"sentence1": guessed["anchor"], "sentence2": guessed["positive"]} if pair else {}
@@ -274,6 +279,15 @@ def _label_warning(text: str, label: str) -> str:
     return (
         f"{label!r} is read as the label of {text!r}; --columns sentence={text},label={label} says it, and --columns "
         f"sentence={text} leaves it out"
+    )
+
+
+def _judgement_warning(judgement: str, columns: RoleColumns) -> str:
+    """Return a warning that an unused column may say which pairs are wrong."""
+    anchor, positive = columns["anchor"][0], columns["positive"][-1]
+    return (
+        f"{judgement!r} is not used, and may say that some pairs are wrong; leave these rows out, or name it, as in "
+        f"--columns sentence1={anchor},sentence2={positive},score={judgement}"
     )
 
 

@@ -17,10 +17,10 @@
 from __future__ import annotations
 
 import filecmp
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 from trainables.corpora.columns import Labels
@@ -55,7 +55,7 @@ class TrainingFiles:
         """Yield (where, row) for each row that `rows` yields; `where` is the file and the first line of the row."""
         labels = {names: Labels(names) for names in (each.labels for each in self.readings)}
         records = ((each, where, record) for each in self.readings for where, record in each.records())
-        for each, where, record in islice(records, self.most_rows):
+        for each, where, record in itertools.islice(records, self.most_rows):
             row = read_row(self.content, record, each.columns, where, labels[each.labels])
             if isinstance(row, str):
                 check_one_vocabulary(row, record, each.columns, each.alternatives, where)
@@ -106,6 +106,8 @@ def training_files(
     readings = [_reading(location, named, labels, most_rows) for location in locations]
     by_content = {each.content: each for each in readings}
     content = readings[0].content
+    for earlier, later in itertools.combinations(readings if named is None else (), 2):
+        _check_order(earlier, later)
     if by_content.keys() <= {"pairs", "triplets"}:
         content = "triplets" if "triplets" in by_content else content
     elif len(by_content) > 1:
@@ -117,6 +119,17 @@ def training_files(
             f"{readings[0].table.name} holds {CONTENTS[content].words}"
         )
     return TrainingFiles(content, tuple(readings), most_rows)
+
+
+def _check_order(first: Reading, other: Reading) -> None:
+    """Raise `UserError` if two files have the same columns in another order, and it decides what these mean."""
+    before, now = ([each.columns.get(role, ()) for role in ("anchor", "positive")] for each in (first, other))
+    if before != now and before == now[::-1]:
+        anchor, positive = (names[0] for names in before)
+        raise UserError(
+            f"--train: {first.table.name} and {other.table.name} have the columns {listed([anchor, positive])} in "
+            f"another order; say which is which, as in --columns anchor={anchor},positive={positive}"
+        )
 
 
 def _locations(source: str) -> list[Path | str]:

@@ -112,6 +112,11 @@ def test_columns_and_labels_of_other_names(tmp_path: Path) -> None:
         ("review,stars\nvery good,5\n", "what its columns mean is not known"),
         ("query,my words,score\na dog,a pet,1\n", "what its columns mean is not known"),
         ("my words,score\na dog,1\n", "what its columns mean is not known"),
+        ("text,score\na dog runs,1\n", "what its columns mean is not known"),
+        (
+            "premise,hypothesis,label\na,b,1\nc,d,2\ne,f,3\n",
+            "which may stand for entailment, neutral and contradiction",
+        ),
         ("amount,topic\n3,a\n4,b\n", "what its columns mean is not known"),
         ("id\n1\n2\n", "what its columns mean is not known .found: id"),
         ("anchor,positive\na dog,\n", "holds no rows to train on: 1 with no positive"),
@@ -139,6 +144,43 @@ def test_what_cannot_be_used_is_refused_in_a_sentence(text: str, sentence: str, 
 
 PROSE = '"How do I pay?","Open the page of the shop, then pay."\n"May I cancel?","Yes, on the page of your orders."\n'
 """Two rows, of whose first no name of a column is like."""
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "warns"),
+    [
+        ("relevance", tuple("2130"), True),
+        ("is_match", ("yes", "no", "yes", "yes"), True),
+        ("checked", tuple("0110"), True),
+        ("checked", ("True", "true", "False", ""), True),
+        ("rating", tuple("5555"), False),
+        ("checked", tuple("1111"), False),
+        ("views", tuple("1034"), False),
+        ("split", ("train", "test", "train", "train"), False),
+    ],
+)
+def test_a_column_that_may_say_which_pairs_are_wrong(
+    column: str, cells: tuple[str, ...], warns: bool, tmp_path: Path
+) -> None:
+    rows = "".join(f"question {number},answer {number},{cell}\n" for number, cell in enumerate(cells))
+    file = write(tmp_path, f"question,answer,{column}\n{rows}")
+    (*doubts,) = training_files([file]).doubts
+    assert [f"{column!r} is not used, and may say that some pairs are wrong" in doubt for doubt in doubts] == [
+        True
+    ] * warns
+    assert not training_files([file], "anchor=question,positive=answer").doubts
+
+
+def test_two_files_with_the_same_columns_in_another_order_need_names(tmp_path: Path) -> None:
+    first, second = (
+        write(tmp_path, f"title,body\n{PROSE}", "a.csv"),
+        write(tmp_path, f"body,title\n{PROSE}a b,c d\n", "b.csv"),
+    )
+    with pytest.raises(
+        UserError, match="another order; say which is which, as in --columns anchor=title,positive=body"
+    ):
+        training_files([first, second])
+    assert training_files([first, second], "anchor=title,positive=body").content == "pairs"
 
 
 def test_how_columns_were_read_is_said(tmp_path: Path) -> None:
