@@ -93,11 +93,21 @@ def test_three_lines_are_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert table["over encoder"][0] == pytest.approx(4.28, abs=1e-3)
     assert table["over baseline"][1] == pytest.approx(4.2, abs=1e-3)
     assert "4.28" in repr(outcome)
-    assert outcome._repr_html_().startswith("<pre>Keep")
+    shown = outcome._repr_html_()
+    assert shown.startswith("<pre>Keep")
+    assert shown.count("<svg") == 1
+    titles = ["".join(words.get_text().split()) for words in outcome.figure().axes[0].texts]
+    assert [title.partition(",over")[2] for title in titles] == ["theoriginalencoder", "".join(TF_IDF.split())]
     kept = dataclasses.replace(outcome.answer, kind="as it came")
     monkeypatch.setattr(Outcome, "answer", kept)
     with pytest.raises(UserError, match="the answer is to keep the original encoder, so no model was made"):
         outcome.model()
+    begun = dataclasses.replace(outcome.answer, kind="open", whole=0, references={})
+    monkeypatch.setattr(Outcome, "answer", begun)
+    with pytest.raises(UserError, match="nothing was trained on all of the data yet; let the study run on"):
+        outcome.model()
+    with pytest.raises(UserError, match="holds no gain yet; let the study run on"):
+        outcome.figure()
 
 
 def test_a_dry_run_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
