@@ -90,6 +90,8 @@ class Study:
     def _values(self, name: str, value: Any) -> Any:
         if value is None:
             return None
+        if name == "train" and isinstance(value, Mapping):
+            raise UserError('train is a mapping, not one data set; give its training part, as in data["train"]')
         if name in DATA:
             paths = [*self._paths(name, value)]
             if name == "train" and not paths:
@@ -110,7 +112,8 @@ class Study:
             yield from map(str, value)
         else:
             file = self.results.with_name(f"{self.results.name}-given") / f"{part}.jsonl"
-            write_whole(file, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in _rows(part, value)))
+            rows = (json.dumps(row, ensure_ascii=False, default=str) for row in _rows(part, value))  # dates are text
+            write_whole(file, "".join(f"{row}\n" for row in rows))
             yield str(file)
 
 

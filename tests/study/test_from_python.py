@@ -53,16 +53,25 @@ def test_data_at_hand_are_written_and_read_as_files(data: Any, tmp_path: Path) -
 
 def test_numbers_and_gaps_of_a_frame_are_plain(tmp_path: Path) -> None:
     frame = pd.DataFrame({"sentence1": ["a", "b"], "sentence2": ["c", None], "score": [1, 2]})
+    frame["seen"] = [pd.Timestamp("2024-05-01"), None]
     (train,) = Study(train=frame, encoder="e", results=tmp_path / "x").request().train
     assert [json.loads(line) for line in Path(train).read_text().splitlines()] == [
-        {"sentence1": "a", "sentence2": "c", "score": 1},
-        {"sentence1": "b", "sentence2": None, "score": 2},
+        {"sentence1": "a", "sentence2": "c", "score": 1, "seen": "2024-05-01 00:00:00"},
+        {"sentence1": "b", "sentence2": None, "score": 2, "seen": None},
     ]
 
 
-def test_what_is_no_row_is_said(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="train, row 2: tuple is no row; give a mapping"):
-        Study(train=[("a", "b"), (1, 2)], encoder="e", results=tmp_path / "x").request()
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ([("a", "b"), (1, 2)], "train, row 2: tuple is no row; give a mapping"),
+        (datasets.DatasetDict(train=datasets.Dataset.from_list(PAIRS)), r'train is a mapping, .* data\["train"\]'),
+    ],
+    ids=["tuple", "mapping"],
+)
+def test_what_is_no_row_is_said(data: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=message):
+        Study(train=data, encoder="e", results=tmp_path / "x").request()
 
 
 def test_arrays_and_plain_sentences_are_data_and_nothing_is_refused(tmp_path: Path) -> None:
