@@ -21,7 +21,7 @@ from reports.facts.answer import Answer
 from reports.facts.best_model import best_first, ranking, with_model
 from reports.facts.evidence import SURE
 from reports.facts.predictions import protocol_of
-from reports.facts.quantity import Quantity, part_of
+from reports.facts.quantity import Quantity, development_quantity, part_of
 from reports.facts.recipe_names import name_of
 from reports.facts.results import Results
 from reports.formats import FORMATS, Document
@@ -80,6 +80,11 @@ class ScoredSize:
     def bytes(self) -> int:
         """Bytes that a million vectors of this size take."""
         return self.variant.size * MILLION
+
+    @property
+    def capacity(self) -> tuple[int, int, bool]:
+        """Sort key without scores: bytes, then the width, then whether queries stay whole."""
+        return self.bytes, self.variant.width, SIZE_FORMATS[self.variant.numbers].queries_whole
 
 
 @dataclass(frozen=True)
@@ -145,7 +150,7 @@ def choose_size(sizes: Sequence[ScoredSize], budget: SizeBudget) -> Choice:
         if not inside:
             least = min(sized.bytes for sized in sizes)
             raise UserError(f"--budget: no size takes so little; the smallest takes bytes={least / 1e6:g}MB")
-        best = max(inside, key=lambda sized: (sized.dev.mean if sized.dev else 0.0, sized.bytes))
+        best = max(inside, key=lambda sized: (sized.dev.mean if sized.dev else 0.0, sized.capacity))
         return Choice(best, 0.0 if best is whole else loss_bound(whole.test, best.test))
     assert budget.loss is not None
     choice = Choice(None, 0.0)
@@ -158,15 +163,17 @@ def choose_size(sizes: Sequence[ScoredSize], budget: SizeBudget) -> Choice:
 
 
 def _candidate_sizes(smaller: Sequence[ScoredSize]) -> list[ScoredSize]:
-    """Return the sizes to judge, the largest first. These are the sizes on the Pareto front of bytes and development
-    score or, without development scores, the sizes of full width, which differ in the precision of numbers alone."""
+    """Return the sizes to judge, the largest first: those on the Pareto front of bytes and development score or,
+    without development scores, those of full width, which differ in the precision of numbers alone. Of equal bytes only
+    the highest `capacity` is judged."""
     if all(sized.dev for sized in smaller):
         values = np.array([[-sized.bytes, sized.dev.mean] for sized in smaller if sized.dev])
         tried = [smaller[index] for index in on_front(values)]
     else:
         widest = max(sized.variant.width for sized in smaller)
         tried = [sized for sized in smaller if sized.variant.width == widest]
-    return sorted(tried, key=lambda sized: -sized.bytes)
+    by_bytes = {sized.bytes: sized for sized in sorted(tried, key=lambda sized: sized.capacity)}
+    return [*by_bytes.values()][::-1]
 
 
 def write(location: ResultsLocation, budget: SizeBudget | None, formats: Sequence[str]) -> Iterator[str]:
@@ -210,9 +217,11 @@ def score_sizes(results: Results, record: Record, figure: Quantity) -> list[Scor
 
     encoder = load_encoder(*original_config(str(results.folder / (record.checkpoint or ""))))
     own, data = for_documents(encoder), senteval_folder(results.evaluation.senteval)
-    tasks = sorted(figure.tasks)
+    own_goals = figure == results.own_figure
+    before = development_quantity(results.goals) if own_goals else development_figure(figure)
+    tasks = sorted(figure.tasks | (before.tasks if before else set()))
     made = Sizes(embed(encoder.encode, data, tasks, encode_documents=own.encode if own else None), data, tasks)
-    every, before = [], development_figure(figure)
+    every = []
     for variant in made.variants():
         result = score_embeddings(made.resize(variant), data, tasks, results.protocol)
         test, dev = sample_of(result, figure), None if before is None else sample_of(result, before)

@@ -26,7 +26,7 @@ from reports.formats import FORMATS
 from reports.ledger.folders import JOURNAL
 from reports.ledger.request import Request
 from reports.plots.forest import forest_figure
-from reports.sections.glance import groups_of
+from reports.sections.glance import groups_of, of_base
 from reports.statistics import Comparison
 from reports.words.answer import lines
 from reports.words.lines import as_text
@@ -90,6 +90,8 @@ class Study:
     def _values(self, name: str, value: Any) -> Any:
         if value is None:
             return None
+        if name == "train" and isinstance(value, Mapping):
+            raise UserError('train is a mapping, not one data set; give its training part, as in data["train"]')
         if name in DATA:
             paths = [*self._paths(name, value)]
             if name == "train" and not paths:
@@ -110,7 +112,8 @@ class Study:
             yield from map(str, value)
         else:
             file = self.results.with_name(f"{self.results.name}-given") / f"{part}.jsonl"
-            write_whole(file, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in _rows(part, value)))
+            rows = (json.dumps(row, ensure_ascii=False, default=str) for row in _rows(part, value))  # dates are text
+            write_whole(file, "".join(f"{row}\n" for row in rows))
             yield str(file)
 
 
@@ -178,6 +181,10 @@ class Outcome:
             raise UserError(f"{self.results}: the answer is to keep the original encoder, so no model was made")
         own = answer.to_use.model if answer.to_use else best.checkpoint if best else None
         folder = answer.averaged or own
+        if answer.kind in ("open", "unfinished") and not answer.whole:
+            raise UserError(
+                f"{self.results} holds no model, as nothing was trained on all of the data yet; {self._run_on}"
+            )
         if folder is None or not (self.results / folder).is_dir():
             raise UserError(f"{self.results} holds no model of its best recipe; run the study with keep_models='all'")
         from sentence_transformers import SentenceTransformer
@@ -204,18 +211,27 @@ class Outcome:
         return pd.DataFrame(rows)
 
     def figure(self) -> ShownFigure:
-        """Return a figure of the gains with their intervals; it has a method `savefig`. `UserError` without gains."""
-        figure = forest_figure(groups_of(self._read))
+        """Return a figure of the gains with their intervals; it has a method `savefig`. Without finalists the gains are
+        those of the base settings. `UserError` without gains."""
+        figure = self._figure
         if figure is None:
-            raise UserError(f"{self.results} holds no gain yet; let the study run on")
+            raise UserError(f"{self.results} holds no gain yet; {self._run_on}")
         return figure
+
+    @property
+    def _figure(self) -> ShownFigure | None:
+        return forest_figure(groups_of(self._read)) or forest_figure(of_base(self.answer))
+
+    @property
+    def _run_on(self) -> str:
+        return "let the study run on" + " with a larger limit" * bool(self._read.info.limited)
 
     def __repr__(self) -> str:
         return "\n".join(as_text(lines(self.answer, self._read.info, str)))
 
     def _repr_html_(self) -> str:
         """The answer, and its forest plot if there is one."""
-        figure = forest_figure(groups_of(self._read))
+        figure = self._figure
         picture = figure.as_svg().decode().partition("<svg")[1:] if figure else ()
         return f"<pre>{html.escape(repr(self))}</pre>{''.join(picture)}"
 

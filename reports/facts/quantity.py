@@ -106,6 +106,12 @@ def goals_quantity(goals: Sequence[Goal], scored: Collection[str]) -> Quantity |
     return Quantity(name, {score: share / whole for score, share in weights.items()})
 
 
+def development_quantity(goals: Sequence[Goal]) -> Quantity:
+    """Return the mean of the goals that are scores; its tasks may differ from those whose tests judge the goals."""
+    scores = tuple(goal for goal in goals if not goal.cost)
+    return Quantity("development", Goal("", "", parts=scores).development_weights)
+
+
 def _of_column(table: Table, column: Column) -> Weights:
     if column.score is not None:
         return {column.score: 1.0}

@@ -74,6 +74,19 @@ def of_finals(answer: Answer) -> list[GainGroup]:
     return [GainGroup(f"{answer.figure}: finals, over {REFERENCE_NAMES[zero]}", lines, marks)]
 
 
+def of_base(answer: Answer) -> list[GainGroup]:
+    """Return the base settings' own gains, over the original encoder and over the baseline."""
+    base = answer.base
+    return [
+        GainGroup(
+            f"{answer.figure}: finals, over {reference(answer, name)}",
+            [GainLine(base.name, gain.gain, gain.low, gain.high, gain.above or gain.below, at_once=True)],
+        )
+        for name in ("encoder", "baseline")
+        if base and (gain := base.gains.get(name))
+    ]
+
+
 def of_board(board: Board) -> GainGroup:
     """Return the gains of the board's rows over the baseline."""
     everywhere = all(item.flags for item in board.standings if item.gain)

@@ -10,6 +10,7 @@ from reports.facts.recipe_names import plain
 from reports.words.comparisons import difference
 from reports.words.markdown import count, number
 from study.cli.listing import written
+from study.planned_power import FEW_ITEMS
 from study.why.case import MOST_ROWS, Cause, StudyCase
 from study.why.looks import RIGHT
 from study.why.tries import JUDGING_SEEDS, Gained, Tries
@@ -191,7 +192,8 @@ def begin(case: StudyCase, minutes: float | None) -> str:
 
 def nothing(case: StudyCase, tries: Tries | None) -> str:
     """Return the message that no causes were found, and which ones were looked for."""
-    names = (TITLES[name].lower() for name in SENTENCES if name != "mislabelled" or not case.dev_is_held_out)
+    titles = {**TITLES, "few_items": f"a test of fewer than {FEW_ITEMS} items"}
+    names = (titles[name].lower() for name in SENTENCES if name != "mislabelled" or not case.dev_is_held_out)
     looked = f"nothing is seen of: {', '.join(names)}"
     if tries is None:
         return f"{looked}; no change of settings was tried"

@@ -10,10 +10,12 @@ import pytest
 
 from reports.__main__ import main
 from reports.facts.quantity import Quantity
+from reports.facts.results import Results
 from reports.ledger import LEDGER, Ledger
-from reports.size import ScoredSize, SizeBudget, choose_size, development_figure, loss_bound
+from reports.size import ScoredSize, SizeBudget, choose_size, development_figure, loss_bound, score_sizes
 from reports.statistics import Sample
 from reports.testing import make_study
+from search_spaces.goals import GOALS, Goal
 from trainables.encoders import load_encoder
 from trainables.encoders.pooling import Mean
 from trainables.errors import UserError
@@ -38,6 +40,17 @@ def lossy(random: np.random.Generator, whole: np.ndarray, loss: float) -> np.nda
     """Scores of which a fifth differ, by `loss` points in the mean over very many."""
     moved = random.random(len(whole)) < 0.2
     return whole - moved * random.normal(loss / 20, 0.2, len(whole))
+
+
+def study_with_a_model(folder: Path) -> Results:
+    made = make_study(folder, rows=1, seeds=1)
+    (record,) = made.records
+    record = dataclasses.replace(record, checkpoint=f"models/{record.key}")
+    Ledger(made.folder / LEDGER).write(record)
+    load_encoder(EncoderConfig(name=SCENES_ENCODER, max_length=32), Mean(), device="cpu").save(
+        made.folder / str(record.checkpoint)
+    )
+    return Results.load(folder)
 
 
 @pytest.mark.slow
@@ -87,6 +100,28 @@ def test_development_numbers_are_no_test_numbers() -> None:
     assert both.weights == {("t", "dev_ndcg@10"): 1.0}
 
 
+def test_of_equal_bytes_whole_queries_are_tried_where_no_development_items_choose() -> None:
+    random = np.random.default_rng(7)
+    whole = random.random(ITEMS)
+    made = [sized(8, whole), sized(8, lossy(random, whole, 9.0), numbers="binary")]
+    made += [sized(8, whole, numbers="binary, rescored"), sized(1, lossy(random, whole, 9.0), numbers="int8")]
+    assert choose_size(made, SizeBudget(loss=1.0)).sized is made[2]
+    assert choose_size(made, SizeBudget(bytes=1e6)).sized is made[2]
+
+
+def test_development_items_of_another_task_order_the_sizes_and_give_ranges(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sizes, "SHARES", (1.0,))
+    results = study_with_a_model(tmp_path / "r")
+    goal = Goal("h", "h", ("STSBenchmark",), judged_by=(("STS12", "spearman_wmean"),))
+    object.__setattr__(results, "goals", (goal, GOALS["seconds"]))
+    made = score_sizes(results, results.records[0], results.figures[0])
+    assert results.figures[0].tasks == {"STS12"}
+    assert "int8" in {sized.variant.numbers for sized in made}
+    assert all(sized.dev for sized in made)
+
+
 def test_no_item_that_differs_is_no_proof_of_none() -> None:
     whole = sample(np.random.default_rng(4).random(1000))
     assert loss_bound(whole, whole) == pytest.approx(0.299, abs=0.001)
@@ -130,13 +165,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     for name, value in (("DOCUMENTS", 50), ("REPEATS", 1)):
         monkeypatch.setattr(sizes, name, value)
     monkeypatch.setattr(sizes, "SHARES", (1.0, 1 / 8))
-    made = make_study(tmp_path / "r", rows=1, seeds=1)
-    (record,) = made.records
-    record = dataclasses.replace(record, checkpoint=f"models/{record.key}")
-    Ledger(made.folder / LEDGER).write(record)
-    load_encoder(EncoderConfig(name=SCENES_ENCODER, max_length=32), Mean(), device="cpu").save(
-        made.folder / str(record.checkpoint)
-    )
+    made = study_with_a_model(tmp_path / "r")
     assert main(["size", str(made.folder), "--budget", "loss=0.5", "--format", "md,html"]) == 0
     printed = capsys.readouterr().out
     assert "a million vectors" in printed

@@ -53,16 +53,25 @@ def test_data_at_hand_are_written_and_read_as_files(data: Any, tmp_path: Path) -
 
 def test_numbers_and_gaps_of_a_frame_are_plain(tmp_path: Path) -> None:
     frame = pd.DataFrame({"sentence1": ["a", "b"], "sentence2": ["c", None], "score": [1, 2]})
+    frame["seen"] = [pd.Timestamp("2024-05-01"), None]
     (train,) = Study(train=frame, encoder="e", results=tmp_path / "x").request().train
     assert [json.loads(line) for line in Path(train).read_text().splitlines()] == [
-        {"sentence1": "a", "sentence2": "c", "score": 1},
-        {"sentence1": "b", "sentence2": None, "score": 2},
+        {"sentence1": "a", "sentence2": "c", "score": 1, "seen": "2024-05-01 00:00:00"},
+        {"sentence1": "b", "sentence2": None, "score": 2, "seen": None},
     ]
 
 
-def test_what_is_no_row_is_said(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="train, row 2: tuple is no row; give a mapping"):
-        Study(train=[("a", "b"), (1, 2)], encoder="e", results=tmp_path / "x").request()
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ([("a", "b"), (1, 2)], "train, row 2: tuple is no row; give a mapping"),
+        (datasets.DatasetDict(train=datasets.Dataset.from_list(PAIRS)), r'train is a mapping, .* data\["train"\]'),
+    ],
+    ids=["tuple", "mapping"],
+)
+def test_what_is_no_row_is_said(data: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=message):
+        Study(train=data, encoder="e", results=tmp_path / "x").request()
 
 
 def test_arrays_and_plain_sentences_are_data_and_nothing_is_refused(tmp_path: Path) -> None:
@@ -93,11 +102,21 @@ def test_three_lines_are_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert table["over encoder"][0] == pytest.approx(4.28, abs=1e-3)
     assert table["over baseline"][1] == pytest.approx(4.2, abs=1e-3)
     assert "4.28" in repr(outcome)
-    assert outcome._repr_html_().startswith("<pre>Keep")
+    shown = outcome._repr_html_()
+    assert shown.startswith("<pre>Keep")
+    assert shown.count("<svg") == 1
+    titles = ["".join(words.get_text().split()) for words in outcome.figure().axes[0].texts]
+    assert [title.partition(",over")[2] for title in titles] == ["theoriginalencoder", "".join(TF_IDF.split())]
     kept = dataclasses.replace(outcome.answer, kind="as it came")
     monkeypatch.setattr(Outcome, "answer", kept)
     with pytest.raises(UserError, match="the answer is to keep the original encoder, so no model was made"):
         outcome.model()
+    begun = dataclasses.replace(outcome.answer, kind="open", whole=0, references={})
+    monkeypatch.setattr(Outcome, "answer", begun)
+    with pytest.raises(UserError, match="nothing was trained on all of the data yet; let the study run on"):
+        outcome.model()
+    with pytest.raises(UserError, match="holds no gain yet; let the study run on"):
+        outcome.figure()
 
 
 def test_a_dry_run_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -358,7 +358,7 @@ def test_the_page_and_the_console_have_sentence_and_command(case_of: CaseOf) -> 
     assert "Nothing was trained: --limit minutes=10" in page
     assert f"and {len(estimated.rows) - 20} more rows" in page
     nothing = "Why    nothing is seen of: false negatives, training data unlike the test, leaks, "
-    nothing += "a small test, no room, the encoder's own settings, unusual settings"
+    nothing += "a test of fewer than 50 items, no room, the encoder's own settings, unusual settings"
     assert [*lines(case, [], [], None)] == [f"{nothing}; no change of settings was tried"]
     no_time = Tries(case, 0.0, left_out=["rate"])
     assert [*lines(case, [], [], no_time)] == [f"{nothing}; no change of settings was tried, for want of time"]
