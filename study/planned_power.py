@@ -15,6 +15,7 @@ from reports.facts.looks import level_share
 from reports.facts.question import candidate_figures, has_no_test, without_tasks
 from reports.facts.results import Results
 from reports.ledger import StudyInfo
+from reports.ledger.finals import is_soup
 from reports.ledger.looks import look_names
 from reports.statistics import Sample, finals
 from reports.statistics.collapse import collapsed
@@ -140,7 +141,8 @@ def _measured(plan: Plan) -> Iterator[tuple[Spread, str, str]]:
     """Yield spreads over seeds of this study's own scores, each with the score's name and its source. First come the
     test scores that the answer may be about, then the development scores of the goals."""
     source = "as in earlier trials of this study"
-    own = [record.filter_evaluations(plan.scoring) for record in plan.ledger.sift()[0] if record.status == "finished"]
+    ran = [each for each in plan.ledger.sift()[0] if each.status == "finished" and not is_soup(each.seed)]
+    own = [record.filter_evaluations(plan.scoring) for record in ran]
     results = Results(plan.results, StudyInfo(plan.space.name), plan.space, own)
     scored = {task for record in own for task in record.scores}
     chosen_by = {task for task in needed(results.goals) & scored if has_no_test(task)}

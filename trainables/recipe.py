@@ -301,7 +301,7 @@ def _key_index(changes: int) -> _KeyIndex:
             causes = direct.setdefault(item.name, set())
             if chooser is not None:
                 names = owners.setdefault(item.name, {})
-                names[chooser] = (*names.get(chooser, ()), chosen)
+                names[chooser] = (*dict.fromkeys((*names.get(chooser, ()), chosen)),)
                 causes.add(chooser)
             if item.when is not None:
                 causes.add(keys_of(part)[item.when[0]].name)

@@ -63,5 +63,5 @@ def _in_words(item: Difference, results: Results) -> str:
     if item.key == "evaluation.protocol":
         return f"SentEval's protocol is {ours}, the paper's is {paper}"
     if item.key == "optimisation.max_steps":
-        return f"training stops after {item.ours} steps" if item.ours else "training is not cut short"
+        return f"training stops after at most {item.ours} steps" if item.ours else "training is not cut short"
     return f"`{item.key}` is {ours}, the paper's is {paper}"

@@ -47,7 +47,7 @@ def describe(item: Key) -> str:
     below = [
         f"{item.values_in_words}{alias}",
         item.full_meaning,
-        f"Only with {' and '.join(only)}." if only else "",
+        f"Only with {' or '.join(only)}." if only else "",
         _searched(item),
     ]
     wrapped = (line for text in below for line in textwrap.wrap(text, WIDTH - 6, break_on_hyphens=False))

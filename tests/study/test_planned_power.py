@@ -17,6 +17,7 @@ from reports.facts.looks import level_share
 from reports.facts.question import candidate_figures
 from reports.facts.results import Results
 from reports.ledger import LEDGER, LOOKS, Ledger, StudyInfo
+from reports.ledger.finals import FIRST_SOUP_SEED
 from reports.statistics import Sample, finals
 from reports.statistics.finals import plan as planned
 from reports.statistics.power import Spread
@@ -46,12 +47,12 @@ def plan_of(results: Path, *more: str) -> Plan:
     return plans.plan_of(*SEARCH, "--results", str(results), *more)
 
 
-def ran(results: Path, temperature: float, *scores: float, tested: bool = True) -> None:
-    """Records of the recipe of that temperature, a seed for each score."""
+def ran(results: Path, temperature: float, *scores: float, tested: bool = True, first: int = 0) -> None:
+    """Records of the recipe of that temperature, a seed from `first` on for each score."""
     plan = plan_of(results)
     StudyInfo("scl_tau", evaluation=plan.evaluation.flat()).save(results)
     recipe = plan.base.override({"objective.temperature": temperature})
-    for seed, score in enumerate(scores):
+    for seed, score in enumerate(scores, first):
         numbers = {"STSBenchmark": {"dev_spearman_cosine": score / 2}}
         if tested:
             numbers |= {task: {"spearman_wmean": score} for task in TESTED}
@@ -94,8 +95,9 @@ def test_where_nothing_ran_twice_a_spread_is_assumed_and_that_is_said(tmp_path: 
 
 
 def test_it_is_what_seeds_moved_in_earlier_trials_of_what_the_answer_is_about(tmp_path: Path) -> None:
-    """Pooled over recipes; a copy counts once, and a seed that collapsed not at all."""
+    """Pooled over recipes; a copy counts once, and a seed that collapsed or a soup not at all."""
     ran(tmp_path, A, 60.0, 62.0)
+    ran(tmp_path, A, 66.0, 50.0, first=FIRST_SOUP_SEED)
     source = "STS Avg.: as in earlier trials of this study"
     assert moved(tmp_path) == (1.41, source)
     ran(tmp_path, B, 60.0, 62.0)
