@@ -180,6 +180,8 @@ def best_model(results: Results, boards: Sequence[Board], best: Record) -> str:
     """Return which trial's model is the best and why. Warn if the boards rank rows by another figure."""
     row = results.labels.get(best.recipe_hash)
     whose = f"row {code(row)}" if row else f"the explored recipe {code(name_of(results, best.recipe_hash))}"
+    if len(results.of_all_trials) == 1:  # its score chose nothing, and may be of what it trained on
+        return f"The model is {whose}, seed {best.seed}."
     by = _chosen_by(results.measured_goals, best)
     sentence = f"The model is {whose}, seed {best.seed}, for its {by}.{_over_seeds(results, best)}"
     outside = [
