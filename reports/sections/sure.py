@@ -40,10 +40,11 @@ def write(results: Results, pictures: Path) -> list[Block]:
     boards = [board for board in findings.boards if len(board.counted) > 1 and not alone]
     if boards or not (answered or findings.boards):
         sentences += conclusions(boards)
-    if findings.look is not None:
-        sentences.append(
-            f"Verdicts hold with 95 % over all looks at this study together; this is look {findings.look}."
-        )
+    if looks := findings.looks:
+        same = len({*looks.values()}) == 1
+        which = " and ".join(f"look {number} at the {family}" for family, number in looks.items())
+        this = f"look {findings.look}" if same else which
+        sentences.append(f"Verdicts hold with 95 % over all looks at this study together; this is {this}.")
     sentences += _facts(results, findings, answered)
     advice = [] if alone else seeds_needed(results, findings)
     return [*missing_trials(results, findings), Bullets(sentences), *advice]
