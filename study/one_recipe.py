@@ -9,7 +9,7 @@ import json
 import pprint
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -103,11 +103,21 @@ def _alone(
         premise_counts=(),
         figures=(),
     )
-    text = f"{HEAD}{pprint.pformat(alone, width=110, sort_dicts=False)}\n"
-    file = SourceFile("space", "space.py", text)
     if own is not None:
         plugins = (*plugins, dataclasses.replace(own, what="plugin"))
-    return Subject(run_source(text, file.path, file.what).SPACE, file, plugins, scale)
+    return Subject(*_written(alone), plugins, scale)
+
+
+def with_notes(subject: Subject, notes: Sequence[str]) -> Subject:
+    """Return the space of a recipe with these notes in place of the earlier study's."""
+    space, file = _written(dataclasses.replace(subject.space, notes=tuple(notes)))
+    return dataclasses.replace(subject, space=space, file=file)
+
+
+def _written(space: Space) -> tuple[Space, SourceFile]:
+    """Return the space of a recipe as its file makes it, and the file."""
+    file = SourceFile("space", "space.py", f"{HEAD}{pprint.pformat(space, width=110, sort_dicts=False)}\n")
+    return run_source(file.text, file.path, file.what).SPACE, file
 
 
 def _of_results(request: Request) -> Subject:

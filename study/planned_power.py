@@ -116,8 +116,8 @@ def own_tests(plan: Plan) -> list[TestSize]:
 
 
 def _p_factor(plan: Plan) -> float:
-    """Return by how much the next look at the tests (a report with verdicts) divides the allowed error probability."""
-    return 1 / level_share(len(look_names(plan.results)) + 1)
+    """Return by how much the next look at the finals (a report with verdicts) divides the allowed error probability."""
+    return 1 / level_share(sum(not name.startswith("rows-") for name in look_names(plan.results)) + 1)
 
 
 def _level(plan: Plan) -> float:

@@ -377,7 +377,7 @@ class _Finals(FinalsEvidence):
 
     def _further(self, judged: Judgement, figure: Quantity) -> tuple[float | None, float | None]:
         """Return the number of seeds that settle an open answer, and the smallest gain that the items can show."""
-        goals, later = self._figures, 1 / level_share(look_number(self.results) + 1)
+        goals, later = self._figures, 1 / level_share(look_number(self.results, "finals") + 1)
         finalists, compared = self.samples(figure, self.finalists), self.compared(figure)
         seeds = seeds_wanted(judged, finalists, compared, borrowed=self.borrowed(figure), p_factor=later, goals=goals)
         if seeds == math.inf and any(each.count == 1 and not each.fixed for each in [*finalists, *compared.values()]):

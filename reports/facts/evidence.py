@@ -159,7 +159,7 @@ class Evidence:
         """Return the factor on p-values in a report on these trials, or `further` reports on new trials later
         (`looks.py`). It is larger if a race over seeds chose the numbers of seeds."""
         info = self.results.info
-        at_this_look = 1 / level_share(look_number(self.results) + further)
+        at_this_look = 1 / level_share(look_number(self.results, "rows") + further)
         counts = [sample.count for sample in samples if not sample.fixed]
         if info.most_seeds is None or not info.raced or not counts:
             return at_this_look

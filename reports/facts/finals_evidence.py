@@ -55,7 +55,7 @@ class FinalsEvidence:
         if self.references.get("baseline") in {self.references.get("base"), self.references.get("encoder")}:
             del self.references["baseline"]
         self.finalists = [key for key in finals.finalists if key in self.recipes]
-        self.p_factor = 1 / level_share(look_number(results))
+        self.p_factor = 1 / level_share(look_number(results, "finals"))
 
     @property
     def first(self) -> Record:

@@ -19,7 +19,7 @@ from reports.facts.cached import cached
 from reports.facts.claim_verdicts import JudgedClaim, judged_claims, open_claims
 from reports.facts.evidence import Evidence
 from reports.facts.guards import Flag
-from reports.facts.looks import look_number, trials_digest
+from reports.facts.looks import FAMILIES, Family, look_number, trials_digest
 from reports.facts.more_seeds import SeedsWanted
 from reports.facts.results import Results
 from reports.facts.unfinished import Extent, extents
@@ -37,8 +37,9 @@ class Findings:
     """By label, the done and the planned trials of every row that can be run."""
     missing: Mapping[str, str]
     """By label, the reason why a row has no figures."""
-    look: int | None
-    """Number of this look, from 1: a look is one set of trials that a report judges. None if nothing can be judged."""
+    looks: Mapping[Family, int]
+    """By family of verdicts the number of this look, from 1: a look is one set of trials that a report judges. Without
+    the families of which nothing can be judged."""
     flags: tuple[Flag, ...]
     """The flags of all guards, in the guards' order."""
     boards: tuple[Board, ...]
@@ -63,7 +64,7 @@ class Findings:
             finished=sum(record.status == "finished" for record in results.records),
             extents=extents(results),
             missing={label: results.why_missing(label) for label in results.asked_rows if not results.of_row(label)},
-            look=look_number(results) if trials_digest(results) else None,
+            looks={family: look_number(results, family) for family in FAMILIES if trials_digest(results, family)},
             flags=evidence.flags.all,
             boards=made,
             claims=claims,
@@ -71,6 +72,11 @@ class Findings:
             recommended=recommended,
             best=next(iter(best_first(results, saved)), None),
         )
+
+    @property
+    def look(self) -> int | None:
+        """Number of this look at the rows, without judged rows at the finals; None if nothing can be judged."""
+        return next(iter(self.looks.values()), None)
 
     @property
     def unfinished(self) -> dict[str, Extent]:

@@ -29,8 +29,8 @@ CURVES = "progress"
 OWN_DATA = "data"
 """The user's own data as prepared for the study, and the space file made of them."""
 LOOKS = "looks"
-"""A file `DIGEST.json` for each look, that is, for each set of trials of which a report with verdicts was made. The
-file has the time of the first such report (`reports.facts.looks`)."""
+"""A file `FAMILY-DIGEST.json` for each look, that is, for each set of trials of which a report with verdicts was made.
+The file has the time of the first such report (`reports.facts.looks`)."""
 
 Hash = Annotated[str, matching(r"[0-9a-f]{1,64}", "the hash of a recipe")]
 PluginFile = Annotated[str, matching(r"(?!\.)[^/\0]+\.py", "the name of a Python file")]

@@ -61,7 +61,7 @@ def _how(data: DataCurve, results: Results, finalists: int) -> str:
         if fixed
         else "Epochs are those of the recipe, so that a part has fewer steps."
     )
-    sure = 100 - 100 * (1 - CONFIDENCE) * level_share(look_number(results))
+    sure = 100 - 100 * (1 - CONFIDENCE) * level_share(look_number(results, "finals"))
     picked = f", and for the choice of the recipe among {finalists}" if finalists > 1 else ""
     return (
         f"The recipe is {code(data.name)}. A smaller part is contained in a larger one; a text is in it with all that "

@@ -40,10 +40,11 @@ def write(results: Results, pictures: Path) -> list[Block]:
     boards = [board for board in findings.boards if len(board.counted) > 1 and not alone]
     if boards or not (answered or findings.boards):
         sentences += conclusions(boards)
-    if findings.look is not None:
-        sentences.append(
-            f"Verdicts hold with 95 % over all looks at this study together; this is look {findings.look}."
-        )
+    if looks := findings.looks:
+        same = len({*looks.values()}) == 1
+        which = " and ".join(f"look {number} at the {family}" for family, number in looks.items())
+        this = f"look {findings.look}" if same else which
+        sentences.append(f"Verdicts hold with 95 % over all looks at this study together; this is {this}.")
     sentences += _facts(results, findings, answered)
     advice = [] if alone else seeds_needed(results, findings)
     return [*missing_trials(results, findings), Bullets(sentences), *advice]
@@ -180,6 +181,8 @@ def best_model(results: Results, boards: Sequence[Board], best: Record) -> str:
     """Return which trial's model is the best and why. Warn if the boards rank rows by another figure."""
     row = results.labels.get(best.recipe_hash)
     whose = f"row {code(row)}" if row else f"the explored recipe {code(name_of(results, best.recipe_hash))}"
+    if len(results.of_all_trials) == 1:  # its score chose nothing, and may be of what it trained on
+        return f"The model is {whose}, seed {best.seed}."
     by = _chosen_by(results.measured_goals, best)
     sentence = f"The model is {whose}, seed {best.seed}, for its {by}.{_over_seeds(results, best)}"
     outside = [

@@ -19,6 +19,8 @@ from trainables.recipe import SCENES_ENCODER
 from trainables.senteval.kinds import KINDS
 from trainables.senteval.tasks import Task
 
+LEAKS = "leaks: "
+"""Beginning of messages on leaks, in the console and in a space's notes."""
 _PAIRS = ("pair", "given as right and as wrong")
 _DISAGREEING: Mapping[str, tuple[str, str]] = {
     "labelled": ("text", "with two labels or more"),
@@ -60,7 +62,7 @@ def of_data(source: TrainingFiles, prepared: PreparedData, leaked: Sequence[str]
         units = ", ".join(f"{name} ({number:,})" for name, number in prepared.census.sources.items())
         yield f"positives may come from: {units}"
     if leaked:
-        yield f"leaks: {'; '.join(leaked)}"
+        yield f"{LEAKS}{'; '.join(leaked)}"
 
 
 def held_back(prepared: PreparedData) -> list[str]:

@@ -137,12 +137,12 @@ def test_a_limit_that_ends_the_finals_leaves_an_answer_of_what_is_there(
     """Trials are missing of the first finalist, then of the next, then of the base."""
     make(missing=missing)
     assert Answer.of(Results.load(tmp_path)).kind == "unfinished"  # as long as the study runs
-    assert looks.judged_trials(Results.load(tmp_path)) == []
+    assert looks.judged_trials(Results.load(tmp_path), "finals") == []
     results = limited(tmp_path)
     answer = Answer.of(results)
     assert (len(answer.finalists), len(answer.left_out)) == (judged, 3 - judged)
     assert answer.kind in ("use", "open", "base")
-    assert len(looks.judged_trials(results)) == sum(
+    assert len(looks.judged_trials(results, "finals")) == sum(
         row.seeds for row in (*answer.finalists, *answer.references.values())
     )
     ended = f"the limit ended the finals before {3 - judged} finalist{'s' * (judged != 2)} had run"
@@ -666,13 +666,13 @@ def test_the_file_is_what_the_ledger_gives(kind: str, make: Make, tmp_path: Path
 @pytest.mark.usefixtures("short_reports")
 def test_finals_are_a_look_once_they_are_complete(make: Make, tmp_path: Path) -> None:
     results = make(missing=1)
-    assert looks.trials_digest(results) == ""
+    assert looks.trials_digest(results, "finals") == ""
     add_finals(tmp_path, FULL)
-    assert len(looks.judged_trials(Results.load(tmp_path))) == 3 * 5 + 5 + 1
+    assert len(looks.judged_trials(Results.load(tmp_path), "finals")) == 3 * 5 + 5 + 1
     write_report(tmp_path)
     add_finals(tmp_path, FULL, seeds=6)
     later = Answer.of(Results.load(tmp_path))
-    assert looks.look_number(Results.load(tmp_path)) == 2
+    assert looks.look_number(Results.load(tmp_path), "finals") == 2
     assert later.kind == "use"
 
 

@@ -254,6 +254,8 @@ class TestFacts:
         sentence = best_model(results, [dataclasses.replace(high, quantity=dev)], best)
         assert "not in the best set" not in sentence
         assert "It was chosen by data that this report ranks rows by, so its own figure is likely too high." in sentence
+        sentence = best_model(dataclasses.replace(results, records=[best]), [low], best)
+        assert sentence == f"The model is row `{label}`, seed 0.", "of a single trial nothing was chosen"
 
 
 def test_a_report_of_one_seed_says_what_more_seeds_would_do(tmp_path: Path):

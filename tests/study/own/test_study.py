@@ -18,6 +18,7 @@ from search_spaces.own_data import FIRST_FINISHED, FIRST_NARROW, FIRST_WIDE, GEN
 from study import Outcome
 from study.check import check_plan
 from study.own.space import NO_TF_IDF
+from study.own.words import LEAKS
 from study.plan import Plan
 from study.results_folder.check import check_results
 from study.results_folder.prepare import prepare_results
@@ -564,7 +565,10 @@ def test_the_recipe_of_an_answer_is_trained_on_all_of_ones_data(
     assert len(train.read_text().splitlines()) == 100
     assert plan.request.keep_models == "rows"
     assert plan.evaluation.tasks == ("heldout", GENERAL_TASK)
-    prepare_results(plan, "2 cores")
+    (leaks,) = (line for line in console.splitlines() if line.startswith(LEAKS))
+    others = [note for note in searched_for.space.notes if not note.startswith(LEAKS)]
+    now = [f"{LEAKS}{sentence}" for sentence in leaks.removeprefix(LEAKS).split("; ")]
+    assert prepare_results(plan, "2 cores").notes == [*others, *now]
     check_results(plan_of(*arguments))
     capsys.readouterr()
     plan_of(*arguments, "--drop-leaks", "--results", "clean")  # what the search put aside is trained on all the same
