@@ -16,6 +16,7 @@ _BEGINS = {
     b"\xff\xfe": _UTF_16,
     b"\xfe\xff": _UTF_16,
     b"\x1f\x8b": "packed by gzip; then its name must end in .gz",
+    b"pk\x03\x04": "a zip archive; unpack it",
     b"version https://git-lfs": "a pointer of Git LFS, not the file that it stands for; `git lfs pull` fetches that",
     b"<!doctype html": _PAGE,
     b"<html": _PAGE,

@@ -38,6 +38,10 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 table decides."""
 SEVERAL_COLUMNS = ("positive", "negative")
 """Roles of all columns that fit. Any other role has only the first column that fits."""
+OTHER_POSITIVE = "positive that differs from the anchor"
+"""What a row lacks if its positives are its anchor: it teaches nothing, and a search would return it at once."""
+EMPTY_WORDS = ("nan", "null", "none", "n/a", "<na>")
+"""Texts in lower case that programs write for an empty cell."""
 RoleColumns = Mapping[str, tuple[str, ...]]
 """Maps a role to the names of its columns."""
 _INDEX = re.compile(r"(.*_|pair|doc|row|q|p)?(id|idx|index|uuid|guid)|(unnamed:_|level_|__index_level_)\d+(__)?|")

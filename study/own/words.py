@@ -15,10 +15,12 @@ from trainables.corpora.own.split import DEV, LEFT_OUT, MAX_HELD_OUT, MIN_LABEL_
 from trainables.corpora.own.training_files import UNREAD_ROWS, TrainingFiles
 from trainables.corpora.own_rows import row_in_words
 from trainables.encoders.module_files import own_length
+from trainables.errors import listed, shown
 from trainables.recipe import SCENES_ENCODER
 from trainables.senteval.kinds import KINDS
 from trainables.senteval.tasks import Task
 
+MOST_NAMED_LABELS = 12
 LEAKS = "leaks: "
 """Beginning of messages on leaks, in the console and in a space's notes."""
 _PAIRS = ("pair", "given as right and as wrong")
@@ -34,12 +36,17 @@ def of_data(source: TrainingFiles, prepared: PreparedData, leaked: Sequence[str]
     """Yield lines for a console on the training data; `leaked` are messages on leaks."""
     parts = prepared.parts
     left_out = [f"; {rows:,} more {why} left out" for why, rows in prepared.left_out.items() if why != UNREAD_ROWS]
-    labels = f"; {len(prepared.census.labels)} labels" if source.content == "labelled" else ""
+    names = [*prepared.census.labels] if source.content == "labelled" else []
+    named = f" ({listed(sorted(names))})" if len(names) <= MOST_NAMED_LABELS else ""
+    labels = f"; {len(names)} labels{named}" if names else ""
     held = f"{source.read_as}{labels}; the first: {row_in_words(next(source.rows(Counter())))}"
     yield f"{source.name}: {count(prepared.rows, 'row')}, {held}{''.join(left_out)}"
     more = f"it has more than the {source.most_rows:,} rows that are read; --max-rows N reads others"
     for doubt in [*source.doubts, *([more] if UNREAD_ROWS in prepared.left_out else [])]:
         yield f"warning: {source.name}: {doubt}"
+    if prepared.empty_words:
+        words = " and ".join(f"{texts:,} times {shown(text)}" for text, texts in prepared.empty_words.items())
+        yield f"warning: {source.name} has as a text {words}; leave such rows out if the cells were empty"
     what, how = _DISAGREEING.get(prepared.content, _PAIRS)
     disagreeing = [f"{count(prepared.contradicted, what)} {how}"] if prepared.contradicted else []
     if doubtful := [*disagreeing, *([f"{count(prepared.repeated, 'row')} equal to another"] * (prepared.repeated > 0))]:

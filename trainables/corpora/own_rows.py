@@ -19,7 +19,7 @@ from trainables.corpora.columns import Labels
 from trainables.corpora.tables import Record
 from trainables.errors import UserError, point_hint, shown
 from trainables.labels import LABELS
-from trainables.tabular import RoleColumns, as_label, as_number, has_any, one_text, texts_in
+from trainables.tabular import OTHER_POSITIVE, RoleColumns, as_label, as_number, has_any, one_text, texts_in
 
 Normal = dict[str, Any]
 """A row in normal form: values by role, whatever the columns are called. A value is a text, texts or a number."""
@@ -110,10 +110,14 @@ def _read_pair(record: Record, columns: RoleColumns, where: str, labels: Labels)
     (anchor,) = columns["anchor"]
     if columns["anchor"] == columns["positive"]:  # a set: all texts have one meaning
         first, *others = texts_in(record, anchor, where)
-        return {"anchor": first, "positive": others} if others else "positive"
+        unlike = [text for text in others if text != first]
+        return {"anchor": first, "positive": unlike} if unlike else OTHER_POSITIVE if others else "positive"
     row = read_anchored(record, columns, where)
     teacher = teacher_scores.read_teacher(record, columns, where)
-    return {**row, "teacher": teacher} if teacher else row
+    unlike = [text for text in row["positive"] if text != row["anchor"]]
+    if not unlike:
+        return OTHER_POSITIVE
+    return {**row, "teacher": teacher} if teacher else {**row, "positive": unlike}
 
 
 def _read_scored_pair(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal:

@@ -28,6 +28,7 @@ from trainables.corpora.tables import Record
 from trainables.errors import UserError, listed, shown
 from trainables.senteval.examples import FileLimit, JudgedDocuments, Split, Target
 from trainables.tabular import (
+    OTHER_POSITIVE,
     PEEKED_ROWS,
     RoleColumns,
     alternatives_of,
@@ -90,7 +91,7 @@ class TaskTable:
         sides = ("anchor", "positive", "negative") if target == "documents" and self.has("anchor") else self._sides
         judged = {"scores": "score" if self.has("score") else "label", "classes": "label"}.get(target, "")
         needed = [role for role in (*sides, judged) if self.has(role)]
-        lacks = [next((role for role in needed if self._lacks(line, role, target)), "") for line in self.lines]
+        lacks = [next(filter(None, (self._lacks(line, role, target) for role in needed)), "") for line in self.lines]
         roles = {role: self.roles[role] for role in needed}
         alternatives = alternatives_of(roles, self.columns, [values for _, values in self.lines]) if any(lacks) else ()
         for (where, values), role in zip(self.lines, lacks, strict=True):
@@ -108,10 +109,17 @@ class TaskTable:
             raise UserError(f"{self.path} holds no example: {'; '.join(notes)}")
         return replace(self, lines=[line for line, role in zip(self.lines, lacks, strict=True) if not role]), notes
 
-    def _lacks(self, line: Line, role: str, target: Target) -> bool:
+    def _lacks(self, line: Line, role: str, target: Target) -> str:
+        """Return what a line lacks of this role: the role, or a positive that differs from its anchor; else nothing."""
         if role == "label" and target == "classes":
-            return self._label(line) is None
-        return not has_any(line[1], self.roles[role], numbers=role not in _TEXTS)
+            return role if self._label(line) is None else ""
+        if not has_any(line[1], self.roles[role], numbers=role not in _TEXTS):
+            return role
+        first = {"positive": "anchor", "sentence2": "sentence1"}.get(role, "")
+        if target != "documents" or not self.has(first):
+            return ""
+        query, texts = ({*map(single_spaced, self._side(line, self.roles[name]))} for name in (first, role))
+        return OTHER_POSITIVE if texts <= query else ""
 
     def sentences(self) -> tuple[list[str], list[str] | None]:
         """Return the lines' sentences, and their second sentences (None: the file has no column for these)."""
@@ -175,6 +183,8 @@ class TaskTable:
                 if not texts and (columns or grade):
                     raise UserError(f"{line[0]}: no {GRADES[grade]!r}; the columns are {listed([*line[1]])}")
                 for document in texts:
+                    if grade and document == text:
+                        continue
                     if grades.setdefault(indices.setdefault(document, len(indices)), grade) != grade:
                         raise UserError(f"{line[0]}: {shown(document)} is both a positive and a negative")
         own = [number if (number := indices.get(text, -1)) not in judged else -1 for text, judged in items]

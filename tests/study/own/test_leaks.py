@@ -144,6 +144,9 @@ def test_what_nearly_stands_in_what_is_put_aside_is_counted_apart(
     given = ["--train", str(tmp_path / "mine.csv"), "--encoder", "scenes-small", "--results", str(tmp_path / "results")]
     space_of(*given, "--test", str(tmp_path / "tested.csv"), "--drop-leaks")
     console = capsys.readouterr().out
-    assert 'mine.csv: 160 rows, labelled texts: sentence = text, label = label; 2 labels; the first: "dog0a ' in console
+    assert (
+        'mine.csv: 160 rows, labelled texts: sentence = text, label = label; 2 labels (x, y); the first: "dog0a '
+        in console
+    )
     assert re.search(r"leaks: 1 row of \S+mine.csv held an item of --test, exactly or nearly: left out", console)
     assert re.search(r"\d+ training rows that held an item that is put aside, exactly or nearly: left out", console)

@@ -118,6 +118,21 @@ def test_a_whole_number_is_one_label_however_it_is_written(tmp_path: Path) -> No
         read_task(task, Path())
 
 
+@pytest.mark.parametrize(
+    ("columns", "lines"),
+    [("question,answer", ["a, a", "b,c", "a,d"]), ("anchor,positive,negative", ["a,a,x", "b,c,x", "a,d,x"])],
+)
+def test_a_positive_that_is_its_anchor_is_no_item(columns: str, lines: list[str], tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("\n".join([columns, *lines]))
+    (task,) = own_tasks([], [str(tmp_path / "mine.csv")])
+    data = read_task(task, Path())
+    assert sorted(data.splits["test"].left) == ["a", "b"]
+    assert any("1 of 3 rows" in note and "no positive that differs from the anchor" in note for note in data.left_out)
+    (tmp_path / "mine.csv").write_text("\n".join([columns, *lines[:1]]))
+    with pytest.raises(UserError, match=r"holds no example: 1 of 1 rows .* no positive that differs from the anchor"):
+        read_task(task, Path())
+
+
 def names(tasks: Sequence[Task]) -> dict[str, tuple[str, ...]]:
     return {task.name: tuple(Path(file).name for file in task.files) for task in tasks}
 

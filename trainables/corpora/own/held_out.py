@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from trainables.corpora.own.split import DEV, LEFT_OUT, TEST, TRAIN, HashedTexts
 from trainables.corpora.own.training_files import TrainingFiles
 from trainables.corpora.own_rows import Normal, keep_texts, texts
 from trainables.errors import UserError
+from trainables.tabular import EMPTY_WORDS
 
 HELD_OUT: Mapping[int, str] = {DEV: "heldout_dev", TEST: "heldout_test"}
 """Maps each held-out split to the name of its file or folder."""
@@ -59,6 +60,8 @@ class PreparedData:
     shared_positives: int = 0
     negatives_in_training: int = 0
     """`anchors_only`, `shared_positives` and `negatives_in_training` are as in `RowParts`."""
+    empty_words: Mapping[str, int] = field(default_factory=dict)
+    """By text, the number of texts that programs write for an empty cell (`EMPTY_WORDS`)."""
 
 
 def prepare(
@@ -73,7 +76,7 @@ def prepare(
     become a search. `UserError` for broken rows, too few rows, and data from which no model can learn."""
     folder.mkdir(parents=True, exist_ok=True)
     left_out, hashes, whole = Counter[str](), HashedTexts(), folder / "all.jsonl"
-    agreement = Agreement()
+    agreement, empty_words = Agreement(), Counter[str]()
     with open(whole, "w", encoding="utf-8") as file:
         for number, row in enumerate(source.rows(left_out)):
             if number in without:
@@ -83,6 +86,7 @@ def prepare(
                 hashes.add(texts(row), label, len(row.get("negative", ())))
             line = _line(row)
             agreement.add(row, line)
+            empty_words.update(text for text in texts(row) if text.strip().lower() in EMPTY_WORDS)
             file.write(line)
     census = take_census(rows_of(whole), source.content, source.name, left_out)
     train, rows, made = folder / "train.jsonl", census.rows, RowParts(np.full(census.rows, TRAIN, np.int8))
@@ -123,6 +127,7 @@ def prepare(
         made.anchors_only,
         made.shared_positives,
         made.negatives_in_training,
+        empty_words,
     )
 
 

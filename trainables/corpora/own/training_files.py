@@ -19,7 +19,7 @@ from __future__ import annotations
 import filecmp
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +34,8 @@ from trainables.tabular import RoleColumns, check_one_vocabulary
 
 MOST_ROWS = 1_000_000
 """Default of `--max-rows`, the most rows read from all files together. Reading that many takes a minute."""
+LEAST_SCORES, MAX_SPAN_RATIO = 20, 3
+"""Fewest scores of a file whose range is compared with that of another; largest ratio of two such ranges."""
 UNREAD_ROWS = "after the most that are read"
 """Reason in `left_out` if there are rows after the last row read; these are not counted."""
 
@@ -54,6 +56,7 @@ class TrainingFiles:
     def located(self, left_out: Counter[str]) -> Iterator[tuple[str, Normal]]:
         """Yield (where, row) for each row that `rows` yields; `where` is the file and the first line of the row."""
         labels = {names: Labels(names) for names in (each.labels for each in self.readings)}
+        scores: dict[str, list[float]] = {}
         records = ((each, where, record) for each in self.readings for where, record in each.records())
         for each, where, record in itertools.islice(records, self.most_rows):
             row = read_row(self.content, record, each.columns, where, labels[each.labels])
@@ -61,11 +64,14 @@ class TrainingFiles:
                 check_one_vocabulary(row, record, each.columns, each.alternatives, where)
                 left_out[f"with no {row}"] += 1
             else:
+                if "score" in row:
+                    scores.setdefault(each.table.name, []).append(row["score"])
                 yield where, row
         if next(records, None) is not None:
             left_out[UNREAD_ROWS] += 1
         for reader in labels.values():
             reader.check_numbers(self.name)
+        _check_scales(scores)
 
     @property
     def name(self) -> str:
@@ -129,6 +135,21 @@ def _check_order(first: Reading, other: Reading) -> None:
         raise UserError(
             f"--train: {first.table.name} and {other.table.name} have the columns {listed([anchor, positive])} in "
             f"another order; say which is which, as in --columns anchor={anchor},positive={positive}"
+        )
+
+
+def _check_scales(scores: Mapping[str, Sequence[float]]) -> None:
+    """Raise `UserError` if the scores of two files, each with `LEAST_SCORES` or more, span very different ranges."""
+    spans = {name: (min(own), max(own)) for name, own in scores.items() if len(own) >= LEAST_SCORES}
+    names = sorted(spans, key=lambda name: spans[name][1] - spans[name][0])
+    if not names:
+        return
+    least, most = names[0], names[-1]
+    (first, last), (low, high) = spans[least], spans[most]
+    if high - low > MAX_SPAN_RATIO * (last - first):
+        raise UserError(
+            f"--train: {most} has scores from {low:g} to {high:g}, {least} from {first:g} to {last:g}; bring them to "
+            "one scale, or join the files if it is one"
         )
 
 

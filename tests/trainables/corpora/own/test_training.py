@@ -171,6 +171,41 @@ def test_a_column_that_may_say_which_pairs_are_wrong(
     assert not training_files([file], "anchor=question,positive=answer").doubts
 
 
+@pytest.mark.parametrize(("high", "refused"), [(1, False), (2, False), (100, True)])
+def test_scores_of_two_files_on_different_scales_are_refused(high: int, refused: bool, tmp_path: Path) -> None:
+    tables = {"a.csv": 1, "b.csv": high}
+    files = [
+        write(
+            tmp_path,
+            "\n".join(["sentence1,sentence2,score", *(f"{name} {n},b,{n * top / 20}" for n in range(21))]),
+            name,
+        )
+        for name, top in tables.items()
+    ]
+    source = training_files(files)
+    if not refused:
+        assert len([*source.rows(Counter())]) == 42
+        return
+    with pytest.raises(
+        UserError, match=r"b.csv has scores from 0 to 100, .*a.csv from 0 to 1; bring them to one scale"
+    ):
+        [*source.rows(Counter())]
+
+
+def test_a_positive_that_is_its_anchor_is_left_out(tmp_path: Path) -> None:
+    rows = [{"anchor": "a", "positive": each} for each in ("a", ["a", "b"], ["a", "a"], "c")]
+    left_out: Counter[str] = Counter()
+    lines = write(tmp_path, "\n".join(map(json.dumps, rows)), "mine.jsonl")
+    assert [row["positive"] for row in training_files([lines]).rows(left_out)] == [["b"], ["c"]]
+    assert left_out == {"with no positive that differs from the anchor": 2}
+
+
+def test_texts_that_programs_write_for_empty_cells_are_counted(tmp_path: Path) -> None:
+    table = "".join(f"anchor {n},{['NaN', 'null', 'a word'][n % 3]} \n" for n in range(9))
+    made = prepare(training_files([write(tmp_path, f"anchor,positive\n{table}")]), tmp_path / "data")
+    assert (made.rows, made.empty_words) == (9, {"NaN": 3, "null": 3})
+
+
 def test_two_files_with_the_same_columns_in_another_order_need_names(tmp_path: Path) -> None:
     first, second = (
         write(tmp_path, f"title,body\n{PROSE}", "a.csv"),
