@@ -178,6 +178,8 @@ _FITS: Mapping[str, _Fit] = {
     "scored": _Fit("scored_pairs", (), "cosine", FIRST_SCORED),
     "labelled": _Fit("same_label", (), "", FIRST_LABELLED, 16, {"objective.contrast": "all"}),  # docs/record_own.md
 }
+_ANCHORED = ("pairs", "triplets", "nli")
+"""Kinds of data that every layout of anchors reads."""
 _PREFERRED = ("cosent", "supcon")
 """Preferred order of all fitting objectives: the base has the first one, unless its kind names another."""
 _SHARED: Mapping[str, Mapping[str, Any]] = {
@@ -228,6 +230,14 @@ def _fit(own: OwnSpace) -> _Fit:
     plugged = [entry.name for registry, entry in Registry.added if registry is OBJECTIVES]
     chosen = [name for name in (*(fit.objectives or (*_PREFERRED, *able)), *plugged) if name in able]
     return dataclasses.replace(fit, objectives=tuple(dict.fromkeys(chosen)))
+
+
+def contents_of(layout: str) -> tuple[str, ...]:
+    """Return the kinds of data that a layout reads, its own first; empty for a layout of no space of own data."""
+    contents = [content for content, fit in _FITS.items() if fit.layout == layout]
+    if {*contents} & {*_ANCHORED}:
+        return _ANCHORED
+    return (*contents, "labelled") if layout == "texts" else tuple(contents)
 
 
 def _learns(objective: str, layout: str) -> bool:

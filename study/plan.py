@@ -163,6 +163,12 @@ class Plan:
         return self.request.seeds.most > self.request.seeds.least
 
     @property
+    def trains_several(self) -> bool:
+        """Whether more than one recipe trains: those of a search, or of several rows."""
+        trained = {recipe.hash for recipe in self.rows.values() if recipe is not None and recipe.trains}
+        return self.request.strategy != "paper" or len(trained) > 1
+
+    @property
     def explored(self) -> int:
         """Number of recipes that Optuna will ask for."""
         return self.request.explored

@@ -64,7 +64,14 @@ class Study:
         self.budget = Budget({})
         space = load_space("scl_ablation")
         self.plan: Any = SimpleNamespace(
-            results=results, base=BASE, space=space, seeds=[0], limits={}, races=False, first_decides=False
+            results=results,
+            base=BASE,
+            space=space,
+            seeds=[0],
+            limits={},
+            races=False,
+            first_decides=False,
+            trains_several=True,
         )
         self.at_once = at_once
         monkeypatch.setattr("time.monotonic", lambda: self.now)

@@ -29,7 +29,7 @@ def study_command(info: StudyInfo, rows: Sequence[str] = (), seeds: int | None =
 
 def recipe_command(info: StudyInfo) -> str:
     """Return the command that trains the recipe to use; on own data with all rows, also those held out for tests."""
-    data = {name: getattr(info.request, name) for name in ("train", "columns", "labels", "drop_leaks")}
+    data = {name: getattr(info.request, name) for name in ("train", "columns", "labels", "max_rows", "drop_leaks")}
     return Request(recipe=results_location(info), **data).command
 
 

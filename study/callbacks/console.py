@@ -177,10 +177,11 @@ class Console(Callback):
         return self.best
 
     def _best_on(self, share: float) -> list[str]:
-        """Return a text on the best recipe that trained on that share of the data, by mean scores over seeds."""
+        """Return a text on the best recipe that trained on that share of the data, by mean scores over seeds. It is
+        empty if only one recipe trains."""
         plan, records = self.state.plan, in_study_order(self.trained[share], [self.base.get(share)])
         standings = RecordStandings(records, self.goals, plan.limits, len(plan.seeds) > 1)
-        if not (ranked := standings.ranked()):
+        if not (ranked := standings.ranked()) or (len(standings.recipes) == 1 and not plan.trains_several):
             return []
         names = {goal: name for goal, (name, _) in zip(self.goals, in_words(self.goals, {}, {}), strict=True)}
         values = zip(standings.measured_goals, ranked[0].values, strict=True)

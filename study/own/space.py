@@ -31,6 +31,7 @@ from search_spaces.own_data import (
     OWN_GOAL,
     OwnEncoder,
     OwnSpace,
+    contents_of,
 )
 from search_spaces.own_file import space_text
 from study.cli.terminal import say_lines
@@ -46,6 +47,7 @@ from trainables.corpora.own.columns import named_roles
 from trainables.corpora.own.held_out import PreparedData, prepare
 from trainables.corpora.own.split import DEV, TEST
 from trainables.corpora.own.training_files import TrainingFiles, training_files
+from trainables.corpora.own_rows import CONTENTS
 from trainables.encoders.availability import known_layers, known_width
 from trainables.encoders.check import check_encoder
 from trainables.encoders.module_files import own_pooling
@@ -152,6 +154,13 @@ def _of_recipe(request: Request) -> Subject:
     """Return the space of `--recipe` on all rows of `--train`. It is judged by the tasks of the recipe's own study."""
     space = read_recipe(request).space
     source = training_files(request.train, request.columns, request.labels, request.max_rows)
+    readable = contents_of(space.base.corpus.layout)
+    if readable and source.content not in readable:
+        trains_on = "pairs, triplets or NLI" if "pairs" in readable else CONTENTS[readable[0]].words
+        raise UserError(
+            f"--recipe {request.recipe} trains on {trains_on}, and {source.name} holds "
+            f"{CONTENTS[source.content].words}; give --train a file of the former, or name its columns by --columns"
+        )
     results = request.results or f"results/{space.name}"
     folder = _folder(results)
     tasks = [TASKS[name] for name in task_names(space.evaluation.tasks)]

@@ -59,6 +59,7 @@ class TestOfResults:
             (picked.recipe, 0, True)
         ]
         assert list(plan.rows) == ["positives per anchor 1, negatives per anchor 8, mean"]
+        assert not plan.trains_several
         assert (plan.scale, plan.reason) == ("laptop", "as mine")
         assert plan.evaluation == Results.load(mine).evaluation
         assert plan.results == Path("results/scl_ablation-recipe-1-laptop").absolute()

@@ -163,6 +163,13 @@ def test_only_picks_rows() -> None:
     assert list(plan.rows) == ["SBERT baseline", "3p3n-Augment"]
 
 
+@pytest.mark.parametrize(("rows", "several"), [(["SBERT baseline"], False), ([], True)])
+def test_several_recipes_train(rows: list[str], several: bool) -> None:
+    only = [word for row in rows for word in ("--only", row)]
+    assert plan_of(*only).trains_several == several
+    assert plan_of(*only, "--search", "optuna").trains_several
+
+
 def test_grid_is_every_combination_once_with_conditions(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(CONDITIONAL)

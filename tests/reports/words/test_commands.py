@@ -103,6 +103,7 @@ def test_what_a_report_tells_to_type_is_what_it_means(words: list[str], rows: li
             ["--columns=anchor=a,positive=b"],
             ["--lab", "entailment=yes"],
             ["--drop-leaks"],
+            ["--max-rows", "3000000"],
             ["--encoder", "scenes-small"],
             ["--test", "sts.csv", "x=y/"],
             ["--results", "res/mine"],
@@ -115,6 +116,7 @@ def test_the_recipe_of_own_data_is_trained_on_all_of_them(options: list[list[str
     request = read(recipe_command(info_of([word for words in options for word in words])))
     assert (request.recipe, request.train, request.strategy) == ("res/mine", ("my pairs.csv", "b.csv"), "paper")
     assert (request.columns, request.labels, request.drop_leaks) == ("anchor=a,positive=b", "entailment=yes", True)
+    assert request.max_rows == 3_000_000
     assert (request.encoder, request.test, request.limit) == ((), (), ())
 
 

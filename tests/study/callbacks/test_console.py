@@ -153,6 +153,15 @@ def test_the_best_so_far_stands_beside_the_base_settings(begin: Begin) -> None:
     assert best_so_far(shown, 70.0, FIRST_FRESH_SEED) == [], "the finals have begun, and judge anew"
 
 
+def test_a_recipe_that_trains_alone_is_not_the_best_of_any(begin: Begin) -> None:
+    _, shown = begin(rows=1)
+    shown.state.plan.trains_several = False
+    assert best_so_far(shown, 50.0) == []
+    assert best_so_far(shown, 60.0, 1) == [], "another seed"
+    other = {"objective.temperature": 0.3}
+    assert best_so_far(shown, 40.0, **other) == ["best so far: dev 55.00 (the base settings)"], "of an earlier run"
+
+
 def test_the_best_so_far_is_the_recipe_that_leads_in_the_report(begin: Begin) -> None:
     """By its mean over seeds, and within the limits of trials; of equals the base settings."""
     _, shown = begin(rows=1)

@@ -14,7 +14,7 @@ from reports.ledger import LEDGER, Ledger, StudyInfo
 from reports.testing import changed
 from reports.words.commands import recipe_command
 from search_spaces.goals import searched
-from search_spaces.own_data import FIRST_FINISHED, FIRST_NARROW, FIRST_WIDE, GENERAL_TASK, RATE, TF_IDF
+from search_spaces.own_data import FIRST_FINISHED, FIRST_NARROW, FIRST_WIDE, GENERAL_TASK, RATE, TF_IDF, contents_of
 from study import Outcome
 from study.check import check_plan
 from study.own.space import NO_TF_IDF
@@ -574,6 +574,34 @@ def test_the_recipe_of_an_answer_is_trained_on_all_of_ones_data(
     plan_of(*arguments, "--drop-leaks", "--results", "clean")  # what the search put aside is trained on all the same
     assert len(Path("clean/data/train.jsonl").read_text().splitlines()) == 100
     assert "--drop-leaks leaves" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("kind", "other", "sentence"),
+    [
+        ("pairs", "labelled", r"pairs, triplets or NLI, and \S*other\.csv holds labelled texts; give --train a"),
+        ("triplets", "texts", r"pairs, triplets or NLI, and \S*other\.csv holds texts alone"),
+        ("scored", "pairs", r"pairs with scores, and \S*other\.csv holds pairs; "),
+        ("labelled", "scored", r"labelled texts, and \S*other\.csv holds pairs with scores"),
+        ("documents", "nli", r"texts alone, and \S*other\.csv holds premises and hypotheses"),
+    ],
+)
+def test_a_recipe_refuses_data_of_another_kind_before_anything_is_written(
+    kind: str, other: str, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = plan_of("--train", write(kind), *SMALL, "--results", "found")
+    answered(plan, plan.base, monkeypatch)
+    write(other, name="other.csv")
+    before = {*Path().rglob("*")}
+    with pytest.raises(UserError, match=f"^--recipe found trains on {sentence}"):
+        plan_of("--recipe", "found", "--train", "other.csv")
+    assert {*Path().rglob("*")} == before
+
+
+def test_layouts_read_every_kind_of_data_of_their_form() -> None:
+    assert contents_of("pairs") == contents_of("groups") == ("pairs", "triplets", "nli")
+    assert (contents_of("texts"), contents_of("same_label")) == (("texts", "labelled"), ("labelled",))
+    assert contents_of("rows") == (), "of no own data"
 
 
 @pytest.mark.parametrize(
