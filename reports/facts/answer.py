@@ -467,13 +467,14 @@ def _best_explored(results: Results) -> str | None:
 
 
 def _of_rows(results: Results, answer: Answer) -> Answer:
-    findings = Findings.of(results)
+    findings, evidence = Findings.of(results), Evidence.of(results)
     board = next(iter(findings.boards), None)
     gains = [item for item in board.counted if item.gain] if board else []
     judged = [item for item in gains if item.verdict != "no verdict"]
     first = max(judged, key=lambda item: item.gain.gain if item.gain else 0.0, default=None)
     verdicts = [item.verdict for item in findings.claims]
-    samples = [Evidence.of(results).sample(key, board.quantity) for key in results.recipes] if board else []
+    sound = [key for key in results.recipes if board and not evidence.flags.doubtful(key, board.quantity.parts)]
+    samples = [evidence.sample(key, board.quantity) for key in sound] if board else []
     rows = RowsAnswer(
         board.quantity.name if board else None,
         board.baseline if board else None,

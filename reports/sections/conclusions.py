@@ -34,7 +34,7 @@ def conclusions(boards: Sequence[Board]) -> list[str]:
         details = [f"{text(board.quantity.name)}: {detail}." for board, detail in group if detail]
         sentences.append(" ".join([f"On {names} {statement}.", *details]))
     sentences += [*_unjudged(boards), *_collapsed(boards)]
-    return sentences or ["No row has a figure that sums the study up yet."]
+    return sentences
 
 
 def _collapsed(boards: Sequence[Board]) -> list[str]:

@@ -60,6 +60,8 @@ def write(results: Results, pictures: Path) -> list[Block]:
             if Answer.of(results).finalists
             else f"{_optimism(results, [best[key] for key in within], ranked[0])} {_against(results, ranked[0], row)}"
         )
+        if len(ranked) > MAX_SHOWN_RECIPES:
+            blocks.append(f"The table has the {MAX_SHOWN_RECIPES} best of {len(ranked)}.")
         blocks.append(_ranking(results, [*ranked[:MAX_SHOWN_RECIPES], *([row] if row else [])]))
     return [*blocks, *_on_parts(results)] if results.whole_recipes else blocks
 
@@ -192,10 +194,11 @@ def _optimism(results: Results, explored: Sequence[Ranked], best: Ranked) -> str
     middle, *ends = (goal.upward(float(end)) for (end,) in known.interval(index))
     low, high = sorted(ends)
     reach = "take" if goal.cost else "score"
-    surely = f"{100 * known.on_front[index]:.0f} %"
+    chance = float(known.on_front[index])
+    surely = "above 99 %" if chance > 0.99 else "below 1 %" if chance < 0.01 else f"of {100 * chance:.0f} %"
     return (
         f"{sentence}: over very many seeds it is expected to {reach} {number(middle)} (95 % {number(low)} to "
-        f"{number(high)}), and with a probability of {surely} it is the best of them."
+        f"{number(high)}), and with a probability {surely} it is the best of them."
     )
 
 

@@ -51,7 +51,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
     if any(item.sample and item.sample.std is not None for item in standings):
         sentences.append("± is the standard deviation over seeds.")
     if any(item.sample and item.sample.count == 1 and not item.sample.fixed for item in standings):
-        known = "; ".join(noise(Answer.of(results))) or "how far another seed lies was not measured"
+        known = "; ".join(noise(Answer.of(results), text)) or "how far another seed lies was not measured"
         sentences.append(f"A score of one seed has no ±: {known}.")
     if any(item.verdict in ("above", "below") for item in standings):
         sentences.append("**Bold** gains are shown to be above or below zero.")

@@ -20,6 +20,7 @@ from reports.sections.pareto import pareto_in_short
 from reports.words.commands import patterns, study_command
 from reports.words.comparisons import more_seeds, reason
 from reports.words.costs import limits_in_words
+from reports.words.guards import listed
 from reports.words.markdown import code, count, number, text
 from search_spaces.goals import Goal
 
@@ -39,7 +40,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
     alone = answered and len(results.info.seeds) == 1  # the finals have more seeds of these rows
     boards = [board for board in findings.boards if len(board.counted) > 1 and not alone]
     if boards or not (answered or findings.boards):
-        sentences += conclusions(boards)
+        sentences += conclusions(boards) or [_without_figure(results, findings)]
     if looks := findings.looks:
         same = len({*looks.values()}) == 1
         which = " and ".join(f"look {number} at the {family}" for family, number in looks.items())
@@ -48,6 +49,16 @@ def write(results: Results, pictures: Path) -> list[Block]:
     sentences += _facts(results, findings, answered)
     advice = [] if alone else seeds_needed(results, findings)
     return [*missing_trials(results, findings), Bullets(sentences), *advice]
+
+
+def _without_figure(results: Results, findings: Findings) -> str:
+    """Return that no row has a figure, and which tasks the figures lack if no trial is missing."""
+    if findings.unfinished:
+        return "No row has a figure that sums the study up yet."
+    scored = {task for record in results.records for task in record.scores}
+    lacking = {figure.name: [text(task) for task in sorted(figure.tasks - scored)] for figure in results.figures}
+    clauses = [f"{text(name)} lacks {listed(tasks)}" for name, tasks in lacking.items() if tasks]
+    return f"No row has a figure that sums the study up{': ' * bool(clauses)}{'; '.join(clauses)}."
 
 
 def comparability_in_words(results: Results) -> str:

@@ -70,7 +70,7 @@ def lines(answer: Answer, info: StudyInfo, escape: Escape) -> list[Line]:
         *in_lines("Check", _check(answer, escape)),
         *in_lines("Most", largest_possible_gain(answer)),
         *([Line("Base", _settings(base, escape))] if base and base.settings else []),
-        *in_lines("Sure", sure(answer, first)),
+        *in_lines("Sure", sure(answer, first, escape)),
         *(Line("Note", words) for words in notes(answer, info, escape)),
         *in_lines("Note", carried_over(answer, first, escape)),
     ]
@@ -307,7 +307,7 @@ def _of_rows(answer: Answer, rows: RowsAnswer, info: StudyInfo, escape: Escape) 
         written.append(
             Line("Gain", "unknown: one seed cannot tell how far another one would be" if rows.one_seed else "unknown")
         )
-    written += in_lines("Sure", noise(answer))
+    written += in_lines("Sure", noise(answer, escape))
     if rows.claims:
         written.append(Line("Claims", _claims(rows)))
     if rows.explored:

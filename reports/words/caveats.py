@@ -23,7 +23,7 @@ RAISED_LIMIT = "in all goes on"
 """Words after a raised limit on the study. The limit includes what the study has already used."""
 
 
-def sure(answer: Answer, first: Finalist) -> list[str]:
+def sure(answer: Answer, first: Finalist, escape: Escape) -> list[str]:
     """Return how many seeds, test items and recipes the answer is based on. `first`: the recipe that it is about."""
     more = (
         f", {answer.base.seeds} of {REFERENCE_NAMES['base']}"
@@ -43,14 +43,15 @@ def sure(answer: Answer, first: Finalist) -> list[str]:
     if whole < others:
         tried += f", {max(0, whole) or 'none'} of them on all of the data"
     clauses.append(f"{tried if others > 0 else 'no other recipe tried'}, {duration(answer.seconds)} of trials added up")
-    return [*clauses, *noise(answer), *_borrowed(answer)]
+    return [*clauses, *noise(answer, escape), *_borrowed(answer)]
 
 
-def noise(answer: Answer) -> list[str]:
-    """Return by how much test scores differ between seeds, if known."""
+def noise(answer: Answer, escape: Escape) -> list[str]:
+    """Return by how much the figure differs between seeds, if known."""
     if not answer.noise:
         return []
-    return [f"seeds move test scores by {span(answer.noise)} (standard deviation)"]
+    figure = answer.figure or (answer.rows and answer.rows.figure) or "scores"
+    return [f"seeds move {escape(figure)} by {span(answer.noise)} (standard deviation)"]
 
 
 def _borrowed(answer: Answer) -> list[str]:

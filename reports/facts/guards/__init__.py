@@ -181,6 +181,12 @@ class Flags:
         """Return the flags that forbid a verdict on two recipes in a figure that is made of these tasks."""
         return tuple(flag for flag in self.forbidding if flag.is_crossed_by(first, second, tasks))
 
+    def doubtful(self, recipe_hash: str, tasks: frozenset[str]) -> bool:
+        """Whether a flag on the recipe's own scores forbids any verdict on it; missing predictions say nothing of
+        them."""
+        own = (flag for flag in self.forbidding if flag.crossed_by == "any" and flag.kind != "no predictions")
+        return any(flag.touches(recipe_hash, tasks) for flag in own)
+
     @cached_property
     def forbidding(self) -> tuple[Flag, ...]:
         """Flags that forbid verdicts, without those of the guards in `across`."""

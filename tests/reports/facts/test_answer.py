@@ -40,9 +40,12 @@ from reports.words.answer import lines
 from reports.words.comparisons import interval
 from reports.words.lines import as_text
 from reports.words.markdown import duration, text
+from search_spaces import spaces
 from search_spaces.own_data import TF_IDF
 from tests.conftest import slow_case
 from tests.facts import sentences
+from tests.guarded import put
+from tests.guarded import rewrite as put_in_row
 from tests.synthetic_results import add_finals, keeps_its_contract, lifted, made_once, make_results, shared
 from trainables.senteval.tasks import GROUPS, TASKS, kind_of
 
@@ -400,7 +403,7 @@ def test_the_lines_of_a_gain() -> None:
         "Base   allpalln-lambda0.5-SCL: positives per anchor none, negatives per anchor none, weight of the "
         "contrastive loss 0.5, temperature 1, batch size 64, pooling mean_without_cls, and 1 more\n"
         "Sure   5 fresh seeds each; 6 recipes tried beside the base settings, 28 min of trials added up; "
-        "seeds move test scores by 0.18 to 0.44 (standard deviation)\n"
+        "seeds move STS Avg. by 0.18 to 0.44 (standard deviation)\n"
         "Worse  MRPC -6.11 [-6.99, -5.22] against the base settings; "
         "MRPC -1.10 [-1.78, -0.43] against the original encoder\n"
         "Cost   one training takes 36 s, with the base settings 36 s\n"
@@ -422,7 +425,16 @@ def test_recipes_that_trained_on_a_part_of_the_data_alone_are_told_apart() -> No
 def test_what_another_seed_moves_is_told_of_rows_too(tmp_path: Path) -> None:
     make_results(tmp_path, rows=["SBERT baseline", "3p3n-Augment"], seeds=(0, 1, 2), predictions=True)
     assert len(Answer.of(Results.load(tmp_path)).noise) == 2
-    assert "\nSure   seeds move test scores by " in text_of(Results.load(tmp_path))
+    assert "\nSure   seeds move STS Avg. by " in text_of(Results.load(tmp_path))
+
+
+def test_what_another_seed_moves_is_of_the_figure_and_of_rows_that_have_not_collapsed(tmp_path: Path) -> None:
+    make_results(tmp_path, spaces()["clsr_pooling"], seeds=(0, 1, 2), spread=0.5)
+    every = Answer.of(Results.load(tmp_path)).noise
+    put_in_row(tmp_path, put(geometry={"anisotropy": 0.999}), "CLSR-BERT-base, CLS")
+    results = Results.load(tmp_path)
+    assert len(Answer.of(results).noise) == len(every) - 1
+    assert "Sure   seeds move STS-B dev by " in text_of(results)
 
 
 def test_a_line_that_would_be_too_long_goes_on_in_the_next() -> None:
@@ -698,7 +710,7 @@ def test_words_from_outside_are_no_markup() -> None:
     for variant in (answer, dataclasses.replace(answer, kind="open", open=("base",))):
         sentences = lines(variant, results.info, text)
         shown = "".join(as_html(line.words) for line in sentences if not line.command)
-        assert shown.count("&lt;script&gt;") == 3
+        assert shown.count("&lt;script&gt;") == 4
         assert not re.search(r"<(script|a|h1|code|table)\b", shown)
 
 

@@ -16,14 +16,14 @@ from reports.facts.evidence import Evidence
 from reports.facts.findings import Findings
 from reports.facts.more_seeds import SeedsWanted
 from reports.facts.results import Results
-from reports.ledger import LEDGER
+from reports.ledger import LEDGER, Ledger
 from reports.plots.forest import forest_picture, scale
 from reports.sections.conclusions import best_set, conclusions
 from reports.sections.glance import caption, of_board
 from reports.sections.rows_in_full import board_table, how_to_read
 from reports.sections.sure import best_model, extent_in_words, missing_trials, seeds_needed
 from reports.sections.sure import write as short
-from reports.testing import make_study
+from reports.testing import changed, make_study
 from reports.words.comparisons import order_sentence, reason
 from tests.boards import STEPS, board, standing
 from tests.synthetic_results import make_results, section_text, table_lines
@@ -95,7 +95,17 @@ def test_boards_share_what_holds_for_both():
     rows = [standing("a", 63.0, gain=None, in_best_set=True), standing("b", 61.0, gain=None)]
     alone = dataclasses.replace(board(), baseline=None, standings=tuple(rows))
     assert conclusions([alone]) == ["On **STS Avg.** `a` is the best row; its mean is 63.00."]
-    assert conclusions([]) == ["No row has a figure that sums the study up yet."]
+
+
+def test_the_tasks_that_an_average_lacks_are_named_once_no_trial_is_missing(tmp_path: Path) -> None:
+    results = make_study(tmp_path)
+    for record in results.records:
+        scores = {task: own for task, own in record.scores.items() if task not in ("MR", "STS12", "STS13")}
+        Ledger(tmp_path / LEDGER).write(changed(record, scores=scores))
+    words = "No row has a figure that sums the study up: STS Avg. lacks STS12 and STS13; transfer Avg. lacks MR."
+    assert words in section_text(tmp_path, "sure")
+    (tmp_path / LEDGER / f"{results.records[0].key}.json").unlink()
+    assert "No row has a figure that sums the study up yet." in section_text(tmp_path, "sure")
 
 
 def test_one_judged_row_is_no_best_set_and_all_rows_are_said():

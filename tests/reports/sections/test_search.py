@@ -69,15 +69,21 @@ def test_without_development_scores_nothing_is_ranked(tmp_path: Path):
 
 
 def test_the_best_of_many_is_said_to_be_lucky(tmp_path: Path):
-    """With several seeds by how much; there is no verdict from the seeds that chose it, however large its gain."""
+    """With several seeds by how much; it is never surely the best, and there is no verdict from the seeds that
+    chose it, however large its gain."""
     study(tmp_path, "tolerance=1.0", explored=8, seeds=(1, 2, 3), spread=0.5, rows=["SBERT baseline"])
     text = section_text(tmp_path, "explored")
     assert "That is too high, since chance helped to choose the best of 8" in text
     assert re.search(
-        r"expected to score \d+\.\d\d \(95 % \d+\.\d\d to \d+\.\d\d\), and with a probability of \d+ %", text
+        r"expected to score \d+\.\d\d \(95 % \d+\.\d\d to \d+\.\d\d\), and with a probability above 99 % it", text
     )
     assert re.search(r"STS Avg\. \+1\.\d\d; [^:]*\*\*No verdict:\*\* the seeds", text)
     assert not re.search(r": (better|worse|undecided)", text)
+
+
+def test_what_the_table_leaves_out_is_counted(tmp_path: Path) -> None:
+    study(tmp_path, "tolerance=1.0", explored=12, rows=["SBERT baseline"])
+    assert "The table has the 10 best of 12." in section_text(tmp_path, "explored")
 
 
 def test_what_stopping_trials_early_saved_is_said(tmp_path: Path) -> None:
