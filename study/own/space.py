@@ -37,7 +37,7 @@ from study.cli.terminal import say_lines
 from study.engine.cluster import lasting
 from study.one_recipe import read_recipe
 from study.own.judge_files import RENAMED_SUFFIX, fetch_data_set, rename_columns
-from study.own.leaks import check_leaks, leaking_rows
+from study.own.leaks import WARNING, check_leaks, leaking_rows
 from study.own.words import held_back, of_data, of_lengths, of_measures, of_searches
 from study.rows import absolute
 from study.subject import Subject, named_space, plugin
@@ -371,7 +371,7 @@ def _space(
             tasks=tasks,
             general=general,
             sources=tuple(census.sources),
-            notes=(*held_back(prepared), *(f"leaks: {sentence}" for sentence in leaked), *doubts),
+            notes=(*held_back(prepared), *(f"leaks: {sentence.removeprefix(WARNING)}" for sentence in leaked), *doubts),
             tf_idf=fast,
         )
     )
