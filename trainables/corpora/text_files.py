@@ -103,3 +103,12 @@ def _front_matter(lines: Sequence[str]) -> Sequence[str]:
     if plain[:1] != [_FRONT_MATTER] or _FRONT_MATTER not in plain[1:] or not _KEY.fullmatch(plain[1]):
         return []
     return lines[: plain.index(_FRONT_MATTER, 1) + 1]
+
+
+def divided(file: Path) -> str:
+    """Return how blank lines divide a `.txt` file: `160 lines in 8 documents, divided by blank lines`; empty if they do
+    not, and for a folder and other files."""
+    if not (file.is_file() and file.name.lower().endswith(LINES)):
+        return ""
+    lines, documents = sum(bool(line.strip()) for _, line in numbered_lines(file)), sum(1 for _ in _blocks(file))
+    return f"{lines:,} lines in {documents:,} documents, divided by blank lines" if lines > documents else ""

@@ -96,16 +96,18 @@ def test_a_folder_is_a_document_for_each_file_but_hidden_ones(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("text", "documents"),
+    ("text", "documents", "how"),
     [
-        ("one\ntwo\n\n", ["one", "two"]),
-        ("one\nmore\n \n\ntwo\n", ["one more", "two"]),
-        ("\ufeffone\n", ["one"]),
+        ("one\ntwo\n\n", ["one", "two"], ""),
+        ("one\n\ntwo\n\n", ["one", "two"], ""),
+        ("one\nmore\n \n\ntwo\n", ["one more", "two"], ": 3 lines in 2 documents, divided by blank lines"),
+        ("\ufeffone\n", ["one"], ""),
     ],
 )
-def test_blank_lines_divide_a_file_of_text(text: str, documents: list[str], tmp_path: Path) -> None:
+def test_blank_lines_divide_a_file_of_text(text: str, documents: list[str], how: str, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text(text, encoding="utf-8")
     assert [row["text"] for row in rows(tmp_path / "mine.txt")] == [[each] for each in documents]
+    assert training_files([str(tmp_path / "mine.txt")]).read_as == f"texts alone{how}"
 
 
 def test_columns_with_a_title_are_documents(tmp_path: Path) -> None:
