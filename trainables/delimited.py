@@ -26,9 +26,17 @@ Refuse = Callable[[int, str], UserError]
 Lines = Iterable[tuple[int, str]]
 
 _DELIMITERS = ",;\t|"
+MAX_FIELD_LINES = 20
+"""A field of more lines is refused if most of these look like rows: a quote that is missing would swallow them."""
 _WORD = re.compile(r"[\w-]*")
 _SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 """A first line that specifies the delimiter for spreadsheets."""
+
+_PROBLEMS = {
+    "new-line": "a carriage return within a line; end all lines alike",
+    "unexpected end": "a double quote opens a field here, and none closes it",
+}
+"""Maps a part of an error of `csv` to what it means."""
 
 csv.field_size_limit(LONGEST_LINE)  # for the whole process; a field over several lines has the limit of one line
 
@@ -123,13 +131,21 @@ def _fields(number: int, line: str, ahead: _Lookahead, delimiter: str, columns: 
         fields = next(csv.reader(texts(), delimiter=delimiter, strict=True))
     except csv.Error as error:
         if delimiter != "\t":
-            bare = "new-line" in str(error)
-            why = "a carriage return within a line; end all lines alike" if bare else reason(error)
+            why = next((words for part, words in _PROBLEMS.items() if part in str(error)), reason(error))
             raise refuse(number, f"not CSV ({why})") from None
     plain = text.split("\t")
     if delimiter == "\t" and (not fields or len(fields) != (columns or len(fields)) == len(plain)):
         ahead.put_back(further)
         fields = [_unquoted(field) for field in plain]
+    for field in fields if columns > 1 and len(further) >= MAX_FIELD_LINES else ():
+        whole = field.split("\n")
+        rows = [
+            line
+            for line in whole[1:-1]
+            if len(parts := line.split(delimiter)) == columns and all(map(str.strip, parts))
+        ]
+        if len(whole) > MAX_FIELD_LINES and len(rows) > 0.8 * (len(whole) - 2):
+            raise refuse(number, f"one field runs over {len(whole):,} lines; is a quote missing?")
     return fields
 
 

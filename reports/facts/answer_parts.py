@@ -53,12 +53,13 @@ class TaskGain:
 
 @dataclass(frozen=True)
 class Remembered:
-    """Test items that the recipe's training saw and the encoder's did not, and the gain without these items."""
+    """Test items that the recipe's training saw and the encoder's did not, or that a development part holds, and the
+    gain without these items."""
 
     items: int
-    """Number of test items of which training saw a text."""
+    """Number of test items of which training or a development part holds a text."""
     gain: Gain
-    """Gain over the encoder on the test items that training did not see."""
+    """Gain over the encoder on the other test items."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,6 @@
-"""Whether a gain may be memory: one recipe's training saw texts of some test items that the other's did not see."""
+"""Whether a gain may be memory: one recipe's training saw texts of some test items that the other's did not see.
+
+Items by which recipes were chosen are left out as well: on them the chosen recipe is flattered."""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ from trainables.senteval.items import SEEN, Answers
 from trainables.senteval.tasks import TASKS, kind_of
 
 MIN_UNSEEN_ITEMS = 20
-"""Smallest number of unseen test items per task for a verdict on them: fewer show too little of their own variance."""
+"""Smallest number of unseen test items per task for a verdict on them: fewer show too little of their own variance.
+At least half of the items must be unseen, too: else the printed gain is mostly one of seen items."""
 OVERLAP = "overlap"
 """Name of the guard that looks for test sentences among the training data."""
 
@@ -29,14 +32,14 @@ class Unseen:
     """The samples of two recipes on the test items of which neither recipe's training saw a text."""
 
     seen: int
-    """Number of test items that are left out, because training saw a text of them."""
+    """Number of test items that are left out: training saw a text of them, or a development part holds them."""
     own: Sample
     other: Sample
 
 
 def on_unseen(evidence: Evidence, recipe_hash: str, other_hash: str, figure: Quantity) -> Unseen | None:
-    """Return both recipes' samples on unseen test items. None if trials do not store which items training saw, or if
-    the figure cannot be computed from the unseen items."""
+    """Return both recipes' samples on unseen test items. None if trials do not store which items training saw, if these
+    are most of a task's, or if the figure cannot be computed from the unseen items."""
     results, seen = evidence.results, dict[str, np.ndarray]()
     pair = recipe_hash, other_hash
     records = [(record, recipe in results.trained) for recipe in pair for record in results.recipes[recipe]]
@@ -49,7 +52,8 @@ def on_unseen(evidence: Evidence, recipe_hash: str, other_hash: str, figure: Qua
             if len(seen.setdefault(task, marks)) != len(marks):
                 return None
             seen[task] = seen[task] | marks
-    if any((~each).sum() < MIN_UNSEEN_ITEMS or kind_of(task).target == "images" for task, each in seen.items()):
+    few = any((~each).sum() < max(MIN_UNSEEN_ITEMS, each.sum()) for each in seen.values())
+    if few or any(kind_of(task).target == "images" for task in seen):
         return None
     predictions = _OfUnseen(results.predictions, seen)
     rescored = [predictions.rescored(record) for record, _ in records]

@@ -98,7 +98,7 @@ def _forbids(results: Results, flag: Flag) -> str:
         "unequal": "between rows that differ in it",
         "both": "between these rows",
     }[flag.crossed_by]
-    judged_unseen = flag.guard == OVERLAP and results.info.finals
+    judged_unseen = flag.guard == OVERLAP and flag.crossed_by == "unequal" and results.info.finals
     unless = ", unless the test items that training did not see show the same" if judged_unseen else ""
     return f"**No verdict** {rows}{where}{unless}."
 

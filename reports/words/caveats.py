@@ -120,7 +120,7 @@ def notes(answer: Answer, info: StudyInfo, escape: Escape) -> list[str]:
         items = count(answer.remembered.items, "test item")
         gain = gain_over(answer.remembered.gain, "encoder")
         subject = f"{REFERENCE_NAMES['base']} gain" if answer.to_train == answer.base else "it gains"
-        sentences.append(f"training saw a text of {items}; on the others {subject} {gain}")
+        sentences.append(f"training or the dev part holds a text of {items}; on the others {subject} {gain}")
     seeds, finals = max((finalist.seeds for finalist in answer.finalists), default=0), info.finals
     if finals is not None and 0 < seeds < finals.seeds and info.limited:
         had = f"the limit had time for {seeds} of {count(finals.seeds, 'fresh seed')}"
@@ -165,6 +165,8 @@ def _misled(answer: Answer, first: Finalist) -> bool:
 
 def next_steps(answer: Answer, info: StudyInfo) -> list[str]:
     """Return what would decide an open answer: for example more seeds, more items, or a larger limit."""
+    if answer.flags == ("overlap",) and any(flag.kind == "mostly held" for flag in answer.warnings):
+        return ["a test of other items than those of training and dev would settle it"]
     if answer.flags == ("overlap",) and info.request.train and not info.request.drop_leaks:
         return ["--drop-leaks, with other --results, leaves out the training rows that hold test items"]
     if answer.flags:

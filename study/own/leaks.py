@@ -12,12 +12,17 @@ from trainables.corpora.leaks import LIKENESSES, Counts, PartLeaks, find_leaks
 from trainables.corpora.own.held_out import PreparedData, leave_out, rows_of
 from trainables.corpora.own.training_files import TrainingFiles
 from trainables.corpora.own_rows import texts
+from trainables.errors import UserError
 from trainables.senteval.examples import Split
 from trainables.senteval.kinds import KINDS
 from trainables.senteval.read_task import kept_task
 from trainables.senteval.tasks import Task
 
 PARTS = ("dev", "test")
+WARNING = "warning: "
+"""Start of messages that stand by themselves on the console."""
+MUCH_HELD = 0.1
+"""A warning is given if training and dev hold at least this share of a task's whole test items."""
 _IN_WORDS = {
     "exact": "exactly",
     "normalised": "but for case, spaces and punctuation",
@@ -33,7 +38,8 @@ def check_leaks(
     every = ({f"{task.name} ({part})": items_of(task, part) for task in tasks} for part in PARTS)
     dev, test = ({name: items for name, items in of_part.items() if items} for of_part in every)
     rows = ([*dict.fromkeys(texts(row))] for row in rows_of(prepared.train))
-    leaked = find_leaks(rows, {**dev, **test}, in_folder(tasks, held_out_folder))
+    trained_on = in_folder(tasks, held_out_folder)
+    leaked = find_leaks(rows, {**dev, **test}, trained_on)
     between = find_leaks((item for items in dev.values() for item in items), test)
     clean = [part for part, counts in leaked.parts.items() if not counts.texts.all]
     sentences = [
@@ -41,6 +47,13 @@ def check_leaks(
         *([f"{', '.join(clean)}: none"] if clean and len(clean) < len(leaked.parts) else []),
         *_sentences(between.parts, "the dev part"),
     ] or ["no text of dev and test stands in the training data, and none of test in dev, not even nearly"]
+    for part in [part for part in test if part not in trained_on]:
+        held = between.parts[part].matched | (frozenset() if drop else leaked.parts[part].matched)
+        if len(held) >= MUCH_HELD * len(test[part]):
+            hold = "dev holds" if drop else "training and dev hold"
+            sentences.append(
+                f"{WARNING}{hold} {len(held):,} of {len(test[part]):,} whole items of {part}: a gain may be memory"
+            )
     if drop and leaked.leaking_rows:
         what = "an item that is put aside" if prepared.held_out else "an item"  # those of given files are gone
         sentences.append(
@@ -55,11 +68,18 @@ def check_leaks(
 
 
 def leaking_rows(source: TrainingFiles, tasks: Sequence[Task], held_out_folder: Path | None = None) -> frozenset[int]:
-    """Return the numbers, from 0, of the source's rows that contain a whole item of these tasks. Items in
-    `held_out_folder` do not count."""
+    """Return the numbers, from 0, of the source's rows that contain a whole item of these tasks; `UserError` if all do.
+    Items in `held_out_folder` do not count."""
     named = {f"{task.name} ({part})": items_of(task, part) for task in tasks for part in PARTS}
     rows = ([*dict.fromkeys(texts(row))] for row in source.rows(Counter()))
-    return frozenset(find_leaks(rows, named, in_folder(tasks, held_out_folder)).leaking_rows) if named else frozenset()
+    leaks = find_leaks(rows, named, in_folder(tasks, held_out_folder)) if named else None
+    if leaks and 0 < leaks.rows == len(leaks.leaking_rows):
+        of = " or ".join(f"--{part}" for part in PARTS if any(named[f"{task.name} ({part})"] for task in tasks))
+        raise UserError(
+            f"all {count(leaks.rows, 'row')} of {source.name} hold an item of {of}, exactly or nearly, so --drop-leaks "
+            "leaves none to train on"
+        )
+    return frozenset(leaks.leaking_rows if leaks else ())
 
 
 def in_folder(tasks: Sequence[Task], folder: Path | None) -> set[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from reports.words.markdown import count
 from search_spaces.own_data import OwnEncoder
-from study.own.leaks import PARTS, in_folder, splits_of
+from study.own.leaks import PARTS, WARNING, in_folder, splits_of
 from trainables.corpora.layouts.positives import SOURCES
 from trainables.corpora.own.held_out import PreparedData, search_source
 from trainables.corpora.own.split import DEV, LEFT_OUT, MAX_HELD_OUT, MIN_LABEL_TEXTS, TEST, TRAIN
@@ -69,7 +69,8 @@ def of_data(source: TrainingFiles, prepared: PreparedData, leaked: Sequence[str]
         units = ", ".join(f"{name} ({number:,})" for name, number in prepared.census.sources.items())
         yield f"positives may come from: {units}"
     if leaked:
-        yield f"{LEAKS}{'; '.join(leaked)}"
+        yield f"{LEAKS}{'; '.join(sentence for sentence in leaked if not sentence.startswith(WARNING))}"
+    yield from (sentence for sentence in leaked if sentence.startswith(WARNING))
 
 
 def held_back(prepared: PreparedData) -> list[str]:

@@ -76,6 +76,30 @@ def test_errors_name_the_line_that_a_row_begins_in(tmp_path: Path) -> None:
         rows(tmp_path / "mine.csv")
 
 
+@pytest.mark.parametrize("columns", [1, 2, 3])
+def test_a_missing_quote_does_not_swallow_rows(columns: int, tmp_path: Path) -> None:
+    """A field over many lines that look like rows is refused; other long fields stand: texts, lists, code."""
+    rest = ",x" * (columns - 1)
+    swallowed = "".join(f"text {number}{rest}\n" for number in range(19))
+    fields = {
+        "rows": f"opened{rest}\n{swallowed}closed here",
+        "fewer rows": f"opened{rest}\n{swallowed[: swallowed.rindex('text')]}closed here",
+        "a text": "A line, and more of it,\nthen others; one, or two.\n" * 20,
+        "a list": "name, value,\n" * 40 + "end",
+        "plain lines": "a line without them\n" * 40,
+    }
+    for name, field in fields.items():
+        (tmp_path / "mine.csv").write_text(f'{",".join("abc"[:columns])}\nfirst{rest}\n"{field}"{rest}\n')
+        if name == "rows" and columns > 1:
+            with pytest.raises(UserError, match="line 3: one field runs over 21 lines; is a quote missing\\?"):
+                rows(tmp_path / "mine.csv")
+        else:
+            assert rows(tmp_path / "mine.csv")[1] == (field, *["x"] * (columns - 1))
+    (tmp_path / "mine.csv").write_text(f'{",".join("abc"[:columns])}\n"opened{rest}\n{swallowed}')
+    with pytest.raises(UserError, match=r"line 2: not CSV .a double quote opens a field here, and none closes it"):
+        rows(tmp_path / "mine.csv")
+
+
 def test_a_field_is_as_long_as_a_line_may_be(tmp_path: Path) -> None:
     assert csv.field_size_limit() == LONGEST_LINE
     long = "two\nlines " * 20_000

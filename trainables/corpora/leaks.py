@@ -63,6 +63,8 @@ class PartLeaks:
     items: Counts
     """Items that one training row contains, such as both texts of a pair."""
     texts: Counts
+    matched: frozenset[int]
+    """Numbers, from 0, of the items that `items` counts."""
 
 
 @dataclass(frozen=True)
@@ -249,4 +251,5 @@ class _PartItems:
             len(self.texts),
             Counts(**{name: items[likeness] for likeness, name in enumerate(LIKENESSES)}),
             Counts(**{name: texts[likeness] for likeness, name in enumerate(LIKENESSES)}),
+            frozenset(self.matched),
         )

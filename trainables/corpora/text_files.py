@@ -1,6 +1,7 @@
 """Text files without columns, read as records with `title`, `heading` and `text`.
 
-.md                 one document: its first heading of the first level is the title, other headings begin sections
+.md                 one document: its first heading of the first level, else the `title` of its front matter (`---` to
+                    `---`), is the title; other headings begin sections
 .txt                documents separated by blank lines; without a blank line, each line is a document
 a folder of these   each file is a document, also in subfolders
 """
@@ -8,7 +9,7 @@ a folder of these   each file is a document, also in subfolders
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby, islice
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from trainables.text_lines import numbered_lines
 LINES = (".txt", ".txt.gz")
 MARKDOWN = (".md", ".markdown")
 _HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*\s*")
+_FRONT_MATTER, _KEY = "---", re.compile(r"([\w.-]+)\s*:(?:\s+(.*))?")
 _FENCE = re.compile(r"\s*(```|~~~)")
 
 
@@ -78,7 +80,9 @@ def _blocks(file: Path) -> Iterator[tuple[str, Record]]:
 def _markdown(file: Path) -> dict[str, object]:
     title, code = "", False
     sections: list[tuple[str, list[str]]] = [("", [])]
-    for _, line in numbered_lines(file):
+    lines = [line for _, line in numbered_lines(file)]
+    front = _front_matter(lines)
+    for line in lines[len(front) :]:
         code ^= _FENCE.match(line) is not None
         heading = None if code else _HEADING.fullmatch(line.rstrip("\r\n"))
         if heading is None:
@@ -88,4 +92,23 @@ def _markdown(file: Path) -> dict[str, object]:
         else:
             sections.append((heading[2], []))
     filled = [(heading, " ".join(words)) for heading, words in sections if words]
+    keys = {key[1]: key[2] or "" for line in front if (key := _KEY.fullmatch(line.rstrip()))}
+    title = title or keys.get("title", "").strip("\"'")
     return {"title": title, "heading": [heading for heading, _ in filled], "text": [text for _, text in filled]}
+
+
+def _front_matter(lines: Sequence[str]) -> Sequence[str]:
+    """Return the first lines from `---` to the next `---`, if the line after the first sets a key; else nothing."""
+    plain = [line.rstrip() for line in lines]
+    if plain[:1] != [_FRONT_MATTER] or _FRONT_MATTER not in plain[1:] or not _KEY.fullmatch(plain[1]):
+        return []
+    return lines[: plain.index(_FRONT_MATTER, 1) + 1]
+
+
+def divided(file: Path) -> str:
+    """Return how blank lines divide a `.txt` file: `160 lines in 8 documents, divided by blank lines`; empty if they do
+    not, and for a folder and other files."""
+    if not (file.is_file() and file.name.lower().endswith(LINES)):
+        return ""
+    lines, documents = sum(bool(line.strip()) for _, line in numbered_lines(file)), sum(1 for _ in _blocks(file))
+    return f"{lines:,} lines in {documents:,} documents, divided by blank lines" if lines > documents else ""

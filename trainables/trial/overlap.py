@@ -1,8 +1,9 @@
-"""Test items that contain a sentence of the training data."""
+"""Test items that contain a sentence of the training data, or that stand in a development part."""
 
 from __future__ import annotations
 
 import functools
+from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import numpy as np
 from trainables.corpora.layouts import Layout, SamplerRequest, all_sentences
 from trainables.corpora.leaks import TextIndex
 from trainables.recipe import Recipe
+from trainables.senteval.examples import Split
+from trainables.senteval.items import IN_DEVELOPMENT, IN_TRAINING
 from trainables.senteval.read_task import kept_task
 from trainables.senteval.tasks import TASKS, kind_of
 from trainables.trial.data_requests import sampler_request
@@ -19,8 +22,9 @@ from trainables.trial.data_requests import sampler_request
 def overlap(
     recipe: Recipe, senteval: Path, tasks: Iterable[str], fingerprints: tuple[str | None, str | None]
 ) -> dict[str, np.ndarray] | None:
-    """Return for each task with a test split, (items,), whether each item contains a sentence of the corpus. None for a
-    recipe without training, and for a layout without sentences.
+    """Return for each task with a test split, (items,), `IN_TRAINING` for an item with a sentence of the corpus, else
+    `IN_DEVELOPMENT` for an item that a development part of any of the tasks holds whole, else 0. None for a recipe
+    without training, and for a layout without sentences.
 
     Near duplicates count, by the rule of `leaks`. Of a search only queries count: its documents may be known, such as
     the answers of an FAQ. `senteval`: the tasks' folder. `fingerprints`: of corpus and tasks. Errors of reading either
@@ -43,17 +47,32 @@ def _seen(
 
     Only test sentences, which are few, are held in memory; corpus sentences are read one by one.
     """
-    items = {name: texts for name in tasks if (texts := _test_items(name, senteval))}
+    data = {name: kept_task(TASKS[name], senteval) for name in tasks}
+    tested_items = {name: _items(kind_of(name).tested_splits(own)) for name, own in data.items()}
+    items = {name: texts for name, texts in tested_items.items() if texts}
     every = (text for texts in items.values() for item in texts for text in item)
     numbers = {text: number for number, text in enumerate(dict.fromkeys(every))}
     tested, seen = TextIndex(numbers), set[int]()
     for sentence in all_sentences(layout, request):
         seen.update(tested.matches(sentence))
+    chosen_by = defaultdict[int, list[set[int]]](list)
+    """Maps a text's number to the texts that each development item with it holds."""
+    for name, own in data.items():
+        for item in _items(kind_of(name).development_splits(own)):
+            held = {number for text in item for number in tested.matches(text)}
+            for number in held:
+                chosen_by[number].append(held)
+
+    def mark(item: list[int]) -> int:
+        if not seen.isdisjoint(item):
+            return IN_TRAINING
+        return IN_DEVELOPMENT if any(held.issuperset(item) for held in chosen_by.get(item[0], ())) else 0
+
     return {
-        name: np.array([any(numbers[text] in seen for text in item) for item in texts]) for name, texts in items.items()
+        name: np.array([mark([numbers[text] for text in item]) for item in texts], np.int8)
+        for name, texts in items.items()
     }
 
 
-def _test_items(name: str, senteval: Path) -> list[tuple[str, ...]]:
-    splits = kind_of(name).tested_splits(kept_task(TASKS[name], senteval))
+def _items(splits: Iterable[Split]) -> list[tuple[str, ...]]:
     return [item for split in splits for item in split.items()]

@@ -23,7 +23,7 @@ from trainables.recipe import Recipe
 from trainables.record_parts import Evaluated, TaskScores, Trained, TrainingNumbers, TrialCost
 from trainables.senteval import SentEvalResult, import_late
 from trainables.senteval.evaluation import Embeddings
-from trainables.senteval.items import SEEN, Answers
+from trainables.senteval.items import IN_TRAINING, SEEN, Answers
 from trainables.senteval.sizes import Sizes, Variant
 from trainables.trial.data_requests import senteval_folder
 from trainables.trial.evaluation import Evaluator, describe_senteval, score_senteval
@@ -91,7 +91,9 @@ def score(unscored: Unscored, *, gpus: float = 0.0, peak: Peak | None = None) ->
     evaluated: Evaluated = {**before.evaluated, "senteval": describe_senteval(config, evaluation)}
     seen = _seen(recipe, config, evaluation, before.data, evaluated)
     if seen is not None:
-        evaluated["overlap"] = {task: {"items": len(each), "seen": int(each.sum())} for task, each in seen.items()}
+        evaluated["overlap"] = {
+            task: {"items": len(each), "seen": int((each == IN_TRAINING).sum())} for task, each in seen.items()
+        }
     widths = scores_at_widths(recipe, config, unscored.embeddings)
     card = model_card(
         recipe.flat(),
@@ -128,9 +130,9 @@ def _scores(evaluation: SentEvalResult) -> dict[str, TaskScores]:
 
 
 def marked(answers: Mapping[str, Answers], seen: Mapping[str, np.ndarray]) -> dict[str, Answers]:
-    """Return the answers by task, with the mask of test items that training saw (`SEEN`), if it is known."""
+    """Return the answers by task, with the marks of test items (`SEEN`), if these are known."""
     return {
-        name: replace(own, further_arrays={**own.further_arrays, SEEN: seen[name].astype(np.int8)})
+        name: replace(own, further_arrays={**own.further_arrays, SEEN: seen[name]})
         if name in seen and len(seen[name]) == len(own.gold)
         else own
         for name, own in answers.items()
@@ -140,14 +142,14 @@ def marked(answers: Mapping[str, Answers], seen: Mapping[str, np.ndarray]) -> di
 def _seen(
     recipe: Recipe, config: EvaluationConfig, evaluation: SentEvalResult, data: Trained, evaluated: Evaluated
 ) -> dict[str, np.ndarray] | None:
-    """Return, by task, which test items training saw; None if unknown. All errors are caught, so that the trained and
-    scored trial is kept."""
+    """Return, by task, the marks of test items (`overlap`); None if unknown. All errors are caught, so that the trained
+    and scored trial is kept."""
     fingerprints = data.get("corpus", {}).get("fingerprint"), evaluated["senteval"].get("fingerprint")
-    tested = [task for task in evaluation.tasks if task in evaluation.answers]
-    if not tested:
+    if evaluation.answers.keys().isdisjoint(evaluation.tasks):
         return None
+    scored = [task for task in evaluation.tasks if not evaluation.answers.keys().isdisjoint((task, f"dev.{task}"))]
     try:
-        return overlap(recipe, senteval_folder(config.senteval), tested, fingerprints)
+        return overlap(recipe, senteval_folder(config.senteval), scored, fingerprints)
     except Exception as error:  # a plugin's layout may raise anything
         print(f"test sentences seen in training are not counted ({describe_error(error)})", file=sys.stderr, flush=True)
         return None

@@ -12,6 +12,7 @@ from reports.facts.guards import Flag
 from reports.facts.quantity import quantity
 from reports.facts.results import Results
 from reports.ledger import Record
+from trainables.senteval.items import IN_DEVELOPMENT, SEEN
 from trainables.senteval.tasks import TASKS, kind_of
 
 MAX_SEEN_GAP = 0.01
@@ -23,6 +24,8 @@ COLLAPSED_COSINE = 0.99
 """An encoder has collapsed if the mean cosine of two sentences (anisotropy) is above this."""
 COLLAPSED_RANGE = 1e-3
 """An encoder has also collapsed if the range of all its cosines is smaller than this."""
+MOST_HELD = 0.5
+"""A search has no verdict on a task if training and development parts hold a larger share of its test items."""
 CHANCE_DISTANCE = 0.05
 """An accuracy is suspicious if it is this close, in points, to the published share of the largest class."""
 
@@ -98,7 +101,8 @@ def overlap(results: Results) -> list[Flag]:
     """Flag test items with a sentence that is also, at least nearly, among the training sentences.
 
     One item is enough for a flag: levels are then too high. Verdicts are forbidden if the shares of a task's test items
-    that two recipes saw differ by more than 1 point. If both saw the same share, their difference is valid.
+    that two recipes saw differ by more than 1 point. If both saw the same share, their difference is valid, but for a
+    search if development parts, by which it chose, hold some items, and with training most of them.
     """
     trained = [recipe for recipe in results.recipes if recipe in results.trained]
     by_task: dict[str, dict[str, tuple[int, int] | None]] = {}
@@ -120,7 +124,7 @@ def overlap(results: Results) -> list[Flag]:
     in_topics = {number for table, column in results.topics for _, number in quantity(table, column).weights}
     if trained and any(number.startswith("dev_") for number in in_topics):
         flags.append(Flag("overlap", "development", frozenset(), blocks=False))
-    return [*flags, *_unequal_shares(by_task)]
+    return [*flags, *_unequal_shares(by_task), *_mostly_held(results)]
 
 
 def _cells(results: Results) -> Iterable[tuple[Record, str]]:
@@ -246,6 +250,20 @@ def _unequal_shares(by_task: Mapping[str, Exposure]) -> Iterator[Flag]:
                 "overlap", "unequal", odd, frozenset([task]), parts=(part,),
                 crossed_by="unequal", values=values, tolerance=MAX_SEEN_GAP,
             )  # fmt: skip
+
+
+def _mostly_held(results: Results) -> list[Flag]:
+    """Return a flag if development parts, by which a search chose, and training hold most test items of a task."""
+    shares: dict[str, list[float]] = {}
+    recipes = set[str]()
+    for record, task in _cells(results) if results.info.finals else ():
+        answers = results.predictions.of_task(record, task)
+        marks = answers.further_arrays.get(SEEN) if answers else None
+        if marks is not None and IN_DEVELOPMENT in marks and (share := float((marks > 0).mean())) > MOST_HELD:
+            shares.setdefault(task, []).append(share)
+            recipes.add(record.recipe_hash)
+    facts = {"shares": [(task, min(own), max(own)) for task, own in shares.items()]}
+    return [Flag("overlap", "mostly held", frozenset(recipes), frozenset(shares), facts)] if shares else []
 
 
 def _hardly_matters(exposure: Exposure, trained: list[str]) -> bool:

@@ -15,6 +15,7 @@ from study.results_folder.prepare import prepare_results
 from tests.study.plans import plan_of
 from trainables.corpora.own.held_out import rows_of
 from trainables.corpora.own_rows import texts
+from trainables.errors import UserError
 from trainables.senteval.own_tasks import own_tasks
 
 NOUNS = ["dog", "cat", "horse", "train", "river", "child", "baker", "tower", "ship", "cloud", "piano", "garden"]
@@ -81,6 +82,26 @@ def test_drop_leaks_leaves_them_out_of_what_is_put_aside_too(tmp_path: Path) -> 
     ]
     assert kept
     assert not {*kept} & {*PAIRS[:70]}
+
+
+@pytest.mark.parametrize(("first", "held"), [(0, 70), (63, 7), (64, 0)])
+def test_a_test_that_training_and_dev_hold_is_warned_of(
+    first: int, held: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rows that are put aside to choose by count as well, and one item in ten is enough. What would leave no row out of
+    all is refused."""
+    train, test = (write(tmp_path / f"{number}.jsonl", PAIRS[number : number + 70]) for number in (0, first))
+    given = ["--train", train, "--encoder", "scenes-small", "--test", test, "--results", str(tmp_path / "results")]
+    space = space_of(*given).read_text()
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("warning: ")]
+    sentence = f"training and dev hold {held} of 70 whole items of {first} (test): a gain may be memory"
+    assert lines == [f"warning: {sentence}"] * (held > 0)
+    assert (f"leaks: {sentence}" in space) == (held > 0)
+    if held == 70:
+        with pytest.raises(
+            UserError, match=r"all 70 rows of \S+ hold an item of --test, exactly or nearly, so --drop-"
+        ):
+            space_of(*given, "--drop-leaks")
 
 
 def test_the_notes_of_a_space_are_the_studys(tmp_path: Path) -> None:

@@ -145,8 +145,9 @@ class TestOverlap:
         (tmp_path / "nli.jsonl").write_text("\n".join(json.dumps(row) for row in CORPUS))
         folder = tmp_path / "senteval/downstream/STS/STSBenchmark"
         folder.mkdir(parents=True)
-        lines = ["a man is  sleeping\tx", "y\tTWO DOGS SLEEP", "a man sleeping\tz", "q\tr"]
-        for split in ("train", "dev", "test"):
+        test = ["a man is  sleeping\tx", "y\tTWO DOGS SLEEP", "a man sleeping\tz", "q\tr"]
+        dev = ["Y\tTWO DOGS SLEEP", "A man sleeping!\tz", "q\tother", "other\tr"]
+        for split, lines in (("train", test), ("dev", dev), ("test", test)):
             (folder / f"sts-{split}.csv").write_text("".join(f"a\tb\tc\td\t4.5\t{line}\n" for line in lines))
         trec = tmp_path / "senteval/downstream/TREC"
         trec.mkdir()
@@ -158,7 +159,11 @@ class TestOverlap:
         seen = overlap(recipe, tmp_path / "senteval", ["STSBenchmark", "TREC"], (None, "0"))
         assert seen["TREC"].tolist() == [False, True, True]
         split = kept_task(TASKS["STSBenchmark"], tmp_path / "senteval").splits["test"]
-        assert {*split.select(np.flatnonzero(seen["STSBenchmark"])).left} == {"a man is sleeping", "y"}
+        marks = dict(zip(split.left, seen["STSBenchmark"].tolist(), strict=True))
+        trained, chosen = items.IN_TRAINING, items.IN_DEVELOPMENT
+        assert marks == {"a man is sleeping": trained, "y": trained, "a man sleeping": chosen, "q": 0}
+        (alone,) = overlap(recipe, tmp_path / "senteval", ["TREC"], (None, "0")).values()
+        assert alone.tolist() == [False, True, True]
         few = overlap(recipe.override({"corpus.limit": 1}), tmp_path / "senteval", ["TREC"], (None, "0"))
         assert few["TREC"].sum() == 1
 

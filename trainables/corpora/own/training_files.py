@@ -27,7 +27,7 @@ from trainables.corpora.columns import Labels
 from trainables.corpora.own.columns import Reading, interpret, named_roles
 from trainables.corpora.own_rows import CONTENTS, Normal, read_row
 from trainables.corpora.tables import find_tables, has_tables, open_table
-from trainables.corpora.text_files import is_table, is_text_file, open_texts, text_files
+from trainables.corpora.text_files import divided, is_table, is_text_file, open_texts, text_files
 from trainables.errors import UserError, listed
 from trainables.files import expanded
 from trainables.tabular import RoleColumns, check_one_vocabulary
@@ -88,7 +88,9 @@ class TrainingFiles:
         )
         unused = [*dict.fromkeys(name for each in self.readings for name in each.unused)]
         beside = f"; not used: {listed(unused)}" if unused else ""
-        return f"{CONTENTS[self.content].words}{': ' * bool(readings)}{' or '.join(readings)}{beside}"
+        blocks = [text for each in self.readings if not each.table.columns and (text := divided(Path(each.table.name)))]
+        how = " or ".join([*readings, *blocks])
+        return f"{CONTENTS[self.content].words}{': ' * bool(how)}{how}{beside}"
 
     @property
     def doubts(self) -> list[str]:

@@ -70,6 +70,22 @@ def test_markdown_has_a_title_and_sections_and_no_headings_in_code(tmp_path: Pat
     assert "# no heading" in row["text"][-2]  # type: ignore[index]
 
 
+@pytest.mark.parametrize(
+    ("head", "title", "text"),
+    [
+        ('---\ntitle: "Two: herons"\ntags:\n  - bird\n---\n', "Two: herons", "A tall bird."),
+        ("---\r\ntitle: Two\r\n---\r\n# The heron\n", "The heron", "A tall bird."),
+        ("---\ndate: 2024-01-01\n---\n", None, "A tall bird."),
+        ("---\nAbout: birds\n", None, "--- About: birds A tall bird."),
+        ("---\nOf birds.\n---\n", None, "--- Of birds. --- A tall bird."),
+    ],
+)
+def test_the_front_matter_of_markdown_is_no_text(head: str, title: str | None, text: str, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(f"{head}A tall bird.\n", newline="")
+    (row,) = rows(tmp_path / "a.md")
+    assert (row.get("title"), row["text"]) == (title, [text])
+
+
 def test_a_folder_is_a_document_for_each_file_but_hidden_ones(tmp_path: Path) -> None:
     (tmp_path / "deep" / ".git").mkdir(parents=True)
     for name, text in (("b.txt", "one\n\ntwo\n"), ("deep/a.md", "x\n"), ("deep/.git/c.md", "no\n"), ("d.md", "\n")):
@@ -80,16 +96,18 @@ def test_a_folder_is_a_document_for_each_file_but_hidden_ones(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("text", "documents"),
+    ("text", "documents", "how"),
     [
-        ("one\ntwo\n\n", ["one", "two"]),
-        ("one\nmore\n \n\ntwo\n", ["one more", "two"]),
-        ("\ufeffone\n", ["one"]),
+        ("one\ntwo\n\n", ["one", "two"], ""),
+        ("one\n\ntwo\n\n", ["one", "two"], ""),
+        ("one\nmore\n \n\ntwo\n", ["one more", "two"], ": 3 lines in 2 documents, divided by blank lines"),
+        ("\ufeffone\n", ["one"], ""),
     ],
 )
-def test_blank_lines_divide_a_file_of_text(text: str, documents: list[str], tmp_path: Path) -> None:
+def test_blank_lines_divide_a_file_of_text(text: str, documents: list[str], how: str, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text(text, encoding="utf-8")
     assert [row["text"] for row in rows(tmp_path / "mine.txt")] == [[each] for each in documents]
+    assert training_files([str(tmp_path / "mine.txt")]).read_as == f"texts alone{how}"
 
 
 def test_columns_with_a_title_are_documents(tmp_path: Path) -> None:
