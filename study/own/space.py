@@ -39,7 +39,7 @@ from study.engine.cluster import lasting
 from study.one_recipe import read_recipe, with_notes
 from study.own.judge_files import RENAMED_SUFFIX, fetch_data_set, rename_columns
 from study.own.leaks import WARNING, check_leaks, leaking_rows
-from study.own.words import LEAKS, held_back, of_data, of_lengths, of_measures, of_searches
+from study.own.words import LEAKS, held_back, of_data, of_labels, of_lengths, of_measures, of_searches
 from study.rows import absolute
 from study.subject import Subject, named_space, plugin
 from study.trial import SourceFile
@@ -364,7 +364,13 @@ def _space(
     if general is not None:
         print(f"{general.name} is scored, too: a check that general sentences do not get worse; no search looks at it")
     unscored = [f"{task.name}: {note}" for task in tasks for note in kept_task(task, Path()).left_out]
-    doubts = [*unscored, *of_searches(tasks, folder), *of_measures(tasks), *([] if fast else [NO_TF_IDF])]
+    doubts = [
+        *unscored,
+        *of_searches(tasks, folder),
+        *of_measures(tasks),
+        *of_labels(tasks),
+        *([] if fast else [NO_TF_IDF]),
+    ]
     say_lines(doubts)
     title = f"{', '.join(encoder.label for encoder in encoders)} trained on {Path(source.name).name}"
     return space_text(

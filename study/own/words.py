@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from reports.words.markdown import count
+import numpy as np
+
+from reports.words.markdown import count, number
 from search_spaces.own_data import OwnEncoder
 from study.own.leaks import PARTS, WARNING, in_folder, splits_of
 from trainables.corpora.layouts.positives import SOURCES
@@ -18,11 +20,15 @@ from trainables.encoders.module_files import own_length
 from trainables.errors import listed, shown
 from trainables.recipe import SCENES_ENCODER
 from trainables.senteval.kinds import KINDS
+from trainables.senteval.read_task import kept_task
 from trainables.senteval.tasks import Task
 
 MOST_NAMED_LABELS = 12
+"""Most labels whose names the console prints."""
 LEAKS = "leaks: "
 """Beginning of messages on leaks, in the console and in a space's notes."""
+MOST_OF_A_LABEL = 0.8
+"""A label with a larger share of the test items is named, with its share."""
 _PAIRS = ("pair", "given as right and as wrong")
 _DISAGREEING: Mapping[str, tuple[str, str]] = {
     "labelled": ("text", "with two labels or more"),
@@ -121,6 +127,19 @@ def of_measures(tasks: Sequence[Task]) -> list[str]:
         f"{choosing} chooses, {judging} judges: what gains by one measure may lose by another; --dev with a file like "
         "--test chooses by what judges"
     ]
+
+
+def of_labels(tasks: Sequence[Task]) -> Iterator[str]:
+    """Yield a message for each task of which most test items have one label: what that label alone would score."""
+    for task in tasks:
+        data = kept_task(task, Path())
+        tested = [split.labels for split in KINDS[task.kind].tested_splits(data)]
+        if not (tested and data.class_names and task.metric.endswith("accuracy")):
+            continue
+        counts = np.bincount(np.concatenate(tested))
+        if counts.max() > MOST_OF_A_LABEL * counts.sum():
+            share = number(100 * counts.max() / counts.sum())
+            yield f"{task.name}: always {shown(data.class_names[counts.argmax()])} would score {share} (test)"
 
 
 def of_lengths(encoders: Sequence[OwnEncoder]) -> Iterator[str]:

@@ -152,6 +152,15 @@ def test_rows_that_disagree_or_repeat_are_said(capsys: pytest.CaptureFixture[str
     assert "of these rows: 2 texts with two labels or more; 1 row equal to another\n" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("animals", [80, 81])
+def test_a_label_of_most_test_items_is_named_with_its_share(animals: int, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [f"a dog sees {number},{'animals' if number < animals else 'things'}\n" for number in range(100)]
+    Path("judge.csv").write_text("".join(["text,label\n", *rows]))
+    plan_of("--train", write("labelled"), "--test", "judge.csv", *SMALL)
+    sentence = f"judge: always 'animals' would score {animals}.00 (test)\n"
+    assert (sentence in capsys.readouterr().out) == (animals > 80)
+
+
 @pytest.mark.slow
 def test_texts_alone_are_offered_the_sources_of_positives_that_they_allow(capsys: pytest.CaptureFixture[str]) -> None:
     plan = plan_of("--train", write("documents", 700), *SMALL)
