@@ -145,7 +145,8 @@ def _fields(number: int, line: str, ahead: _Lookahead, delimiter: str, columns: 
             if len(parts := line.split(delimiter)) == columns and all(map(str.strip, parts))
         ]
         if len(whole) > MAX_FIELD_LINES and len(rows) > 0.8 * (len(whole) - 2):
-            raise refuse(number, f"one field runs over {len(whole):,} lines; is a quote missing?")
+            over = f"one field runs over {len(whole):,} lines that look like rows"
+            raise refuse(number, f"{over}; is a quote missing? If not, save the table as JSON lines")
     return fields
 
 
