@@ -286,7 +286,7 @@ def _judgement_warning(judgement: str, columns: RoleColumns) -> str:
     """Return a warning that an unused column may say which pairs are wrong."""
     anchor, positive = columns["anchor"][0], columns["positive"][-1]
     return (
-        f"{judgement!r} is not used, and may say that some pairs are wrong; leave these rows out, or name it, as in "
+        f"{judgement!r} is not used, and may say that some pairs are wrong; if so, leave these out, or name it, as in "
         f"--columns sentence1={anchor},sentence2={positive},score={judgement}"
     )
 
