@@ -162,12 +162,7 @@ class FinalRounds:
                 later = itertools.chain(*groups[index:])  # later seeds of only some recipes would be useless
                 self.progress.left_out |= {trial.key: trial for trial in later if self.progress.is_open(trial)}
                 return
-            yield from sorted(open_trials, key=self._may_be_late)
-
-    def _may_be_late(self, trial: Trial) -> bool:
-        """Whether the first seed of the trial's recipe runs at an unknown pace. Others take the free places until it is
-        known, as a late finalist is replaced (`replace_late`)."""
-        return trial.seed != FIRST_FRESH_SEED and self.progress.awaits_pace(_first(trial.recipe))
+            yield from open_trials
 
     @property
     def open(self) -> list[Trial]:

@@ -72,10 +72,6 @@ class StudyProgress:
         left = pace.left(self.budget.now) if pace and pace.share >= PACE_SHARE else None
         return None if left is None else left + self._scoring
 
-    def awaits_pace(self, trial: Trial) -> bool:
-        """Whether a trial runs, and its length is guessed from a part of the data until some steps are done."""
-        return trial.key in self.running and self.budget.seconds_left() < math.inf and self._left(trial) is None
-
     @property
     def in_time(self) -> list[Trial]:
         """Running trials that a limit in minutes will not cut off, as far as is known."""

@@ -681,20 +681,6 @@ def in_the_finals() -> tuple[Agenda, SimulatedClock, Trial, Trial]:
     return search, clock, best, base
 
 
-@pytest.mark.parametrize("paced", [False, True])
-def test_a_second_seed_of_the_finalist_waits_for_the_pace_of_the_first(paced: bool) -> None:
-    """The base settings' second seed begins before it: should the finalist be replaced, a place is free sooner."""
-    search, clock, best, base = in_the_finals()
-    for step in range(1, 11 if paced else 2):
-        clock.seconds += 1
-        search.step(best.key, step, 100)
-    search.tell(base.key, outcome()(base)[1])
-    following = [search.next(), search.next()]
-    assert [trial.recipe if trial else None for trial in following] == (
-        [best.recipe, BASE] if paced else [BASE, best.recipe]
-    )
-
-
 def test_a_replaced_finalist_comes_back_if_its_first_seed_ends_before_that_of_the_next() -> None:
     """A machine that stands still, goes on sooner than its pace lets expect."""
     search, clock, best, base = in_the_finals()
