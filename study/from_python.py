@@ -10,13 +10,16 @@ Outcome("results/pairs")        # the answer of a finished study
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import html
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from reports.facts.answer import Answer
 from reports.facts.findings import Findings
@@ -31,7 +34,7 @@ from reports.statistics import Comparison
 from reports.words.answer import lines
 from reports.words.lines import as_text
 from study.run import run
-from trainables.errors import UserError
+from trainables.errors import UserError, shown
 from trainables.files import expanded, write_whole
 from trainables.recipe import Recipe
 
@@ -112,9 +115,18 @@ class Study:
             yield from map(str, value)
         else:
             file = self.results.with_name(f"{self.results.name}-given") / f"{part}.jsonl"
-            rows = (json.dumps(row, ensure_ascii=False, default=str) for row in _rows(part, value))  # dates are text
+            rows = (json.dumps(row, ensure_ascii=False, default=_cell) for row in _rows(part, value))
             write_whole(file, "".join(f"{row}\n" for row in rows))
             yield str(file)
+
+
+def _cell(value: object) -> object:
+    """Return a cell that JSON lacks: a number of numpy as a number, a date as text. `UserError` for other values."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, datetime.date | datetime.time | Decimal | UUID | Path):
+        return str(value)
+    raise UserError(f"a cell of the data is {shown(value)}, which is neither text nor number; leave its column out")
 
 
 class Outcome:

@@ -59,7 +59,7 @@ _TOPICS = re.compile(
 )
 """Matches further names of label columns. They count only beside a single column of texts, as many tables have them."""
 _JUDGEMENTS = re.compile(
-    r"(.*_)?(relevan(t|ce|cy)|match(es)?|correct(ness)?|duplicates?|rating|stars|distance|judge?ment|label|score)"
+    r"(.*_)?(relevan(t|ce|cy)|match(es)?|correct(ness)?|duplicates?|rating|stars|distance|judge?ment|score)"
 )
 """Matches names of columns that may say which pairs are wrong."""
 _OPPOSITES = ({"true", "false"}, {"yes", "no"}, {"1", "0"}, {"1", "-1"})

@@ -98,11 +98,12 @@ def _markdown(file: Path) -> dict[str, object]:
 
 
 def _front_matter(lines: Sequence[str]) -> Sequence[str]:
-    """Return the first lines from `---` to the next `---`, if the line after the first sets a key; else nothing."""
+    """Return the first lines from `---` to the next `---`, if the second sets a key and none is blank; else nothing."""
     plain = [line.rstrip() for line in lines]
     if plain[:1] != [_FRONT_MATTER] or _FRONT_MATTER not in plain[1:] or not _KEY.fullmatch(plain[1]):
         return []
-    return lines[: plain.index(_FRONT_MATTER, 1) + 1]
+    end = plain.index(_FRONT_MATTER, 1) + 1
+    return lines[:end] if all(plain[:end]) else []
 
 
 def divided(file: Path) -> str:

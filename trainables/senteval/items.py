@@ -17,10 +17,10 @@ MAX_PREDICTION = 1e30
 """Limit of predictions: real ones are smaller, and sums of squares of larger numbers may overflow."""
 _SIGNED = (np.int8, np.int16, np.int32)  # never unsigned: a difference of two arrays must not wrap around
 SEEN = "seen"
-"""Name of an array stored beside the answers to a test: for each item `IN_TRAINING`, `IN_DEVELOPMENT` or 0."""
+"""Name of an array stored beside the answers to a test: for each item a sum of `IN_TRAINING` and `IN_DEVELOPMENT`."""
 IN_TRAINING, IN_DEVELOPMENT = 1, 2
-"""`IN_TRAINING`: training saw a text of the item. `IN_DEVELOPMENT`: it did not, but a development part holds the whole
-item, so the item helped to choose recipes; older studies did not look for this."""
+"""`IN_TRAINING`: training saw a text of the item. `IN_DEVELOPMENT`: a development part holds the whole item, so the
+item helped to choose recipes; older studies did not look for this."""
 _OWN = ("gold", "parts", "items", "groups")
 """Names in a predictions file of the arrays that every kind of task may have."""
 

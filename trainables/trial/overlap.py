@@ -22,8 +22,8 @@ from trainables.trial.data_requests import sampler_request
 def overlap(
     recipe: Recipe, senteval: Path, tasks: Iterable[str], fingerprints: tuple[str | None, str | None]
 ) -> dict[str, np.ndarray] | None:
-    """Return for each task with a test split, (items,), `IN_TRAINING` for an item with a sentence of the corpus, else
-    `IN_DEVELOPMENT` for an item that a development part of any of the tasks holds whole, else 0. None for a recipe
+    """Return for each task with a test split, (items,), the sum of `IN_TRAINING` for an item with a sentence of the
+    corpus, and of `IN_DEVELOPMENT` for one that a development part of any of the tasks holds whole. None for a recipe
     without training, and for a layout without sentences.
 
     Near duplicates count, by the rule of `leaks`. Of a search only queries count: its documents may be known, such as
@@ -64,9 +64,8 @@ def _seen(
                 chosen_by[number].append(held)
 
     def mark(item: list[int]) -> int:
-        if not seen.isdisjoint(item):
-            return IN_TRAINING
-        return IN_DEVELOPMENT if any(held.issuperset(item) for held in chosen_by.get(item[0], ())) else 0
+        in_development = any(held.issuperset(item) for held in chosen_by.get(item[0], ()))
+        return IN_TRAINING * (not seen.isdisjoint(item)) + IN_DEVELOPMENT * in_development
 
     return {
         name: np.array([mark([numbers[text] for text in item]) for item in texts], np.int8)

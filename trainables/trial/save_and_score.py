@@ -92,7 +92,7 @@ def score(unscored: Unscored, *, gpus: float = 0.0, peak: Peak | None = None) ->
     seen = _seen(recipe, config, evaluation, before.data, evaluated)
     if seen is not None:
         evaluated["overlap"] = {
-            task: {"items": len(each), "seen": int((each == IN_TRAINING).sum())} for task, each in seen.items()
+            task: {"items": len(each), "seen": int((each & IN_TRAINING > 0).sum())} for task, each in seen.items()
         }
     widths = scores_at_widths(recipe, config, unscored.embeddings)
     card = model_card(

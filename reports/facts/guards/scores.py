@@ -24,8 +24,9 @@ COLLAPSED_COSINE = 0.99
 """An encoder has collapsed if the mean cosine of two sentences (anisotropy) is above this."""
 COLLAPSED_RANGE = 1e-3
 """An encoder has also collapsed if the range of all its cosines is smaller than this."""
-MOST_HELD = 0.5
-"""A search has no verdict on a task if training and development parts hold a larger share of its test items."""
+MUCH_HELD, MOST_HELD = 0.1, 0.5
+"""A search has no verdict on a task if development parts hold `MUCH_HELD` of its test items, and with training more
+than `MOST_HELD`."""
 CHANCE_DISTANCE = 0.05
 """An accuracy is suspicious if it is this close, in points, to the published share of the largest class."""
 
@@ -102,7 +103,7 @@ def overlap(results: Results) -> list[Flag]:
 
     One item is enough for a flag: levels are then too high. Verdicts are forbidden if the shares of a task's test items
     that two recipes saw differ by more than 1 point. If both saw the same share, their difference is valid, but for a
-    search if development parts, by which it chose, hold some items, and with training most of them.
+    search if development parts, by which it chose, hold a tenth of the items, and with training most of them.
     """
     trained = [recipe for recipe in results.recipes if recipe in results.trained]
     by_task: dict[str, dict[str, tuple[int, int] | None]] = {}
@@ -259,7 +260,9 @@ def _mostly_held(results: Results) -> list[Flag]:
     for record, task in _cells(results) if results.info.finals else ():
         answers = results.predictions.of_task(record, task)
         marks = answers.further_arrays.get(SEEN) if answers else None
-        if marks is not None and IN_DEVELOPMENT in marks and (share := float((marks > 0).mean())) > MOST_HELD:
+        if marks is None or (marks.astype(int) & IN_DEVELOPMENT > 0).mean() < MUCH_HELD:
+            continue
+        if (share := float((marks > 0).mean())) > MOST_HELD:
             shares.setdefault(task, []).append(share)
             recipes.add(record.recipe_hash)
     facts = {"shares": [(task, min(own), max(own)) for task, own in shares.items()]}

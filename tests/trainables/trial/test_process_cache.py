@@ -161,7 +161,7 @@ class TestOverlap:
         split = kept_task(TASKS["STSBenchmark"], tmp_path / "senteval").splits["test"]
         marks = dict(zip(split.left, seen["STSBenchmark"].tolist(), strict=True))
         trained, chosen = items.IN_TRAINING, items.IN_DEVELOPMENT
-        assert marks == {"a man is sleeping": trained, "y": trained, "a man sleeping": chosen, "q": 0}
+        assert marks == {"a man is sleeping": trained, "y": trained + chosen, "a man sleeping": chosen, "q": 0}
         (alone,) = overlap(recipe, tmp_path / "senteval", ["TREC"], (None, "0")).values()
         assert alone.tolist() == [False, True, True]
         few = overlap(recipe.override({"corpus.limit": 1}), tmp_path / "senteval", ["TREC"], (None, "0"))

@@ -129,7 +129,8 @@ def interpret(table: OpenTable, named: RoleColumns | None, labels: str | None) -
     if content == "nli" and labels is None and is_duplicate(columns["label"][0]):
         labels = _DUPLICATES
     if content == "pairs" and not named:
-        doubts += [_judgement_warning(name, columns) for name in others if is_judgement(name, rows)]
+        wrong = "is not used, and may say that some pairs are wrong; if so, leave these out"
+        doubts += [f"{name!r} {wrong}" for name in others if is_judgement(name, rows)]
     alternatives = () if named else alternatives_of(columns, others, rows)
     return Reading(table, content, columns, labels, tuple(doubts), others, alternatives)
 
@@ -279,15 +280,6 @@ def _label_warning(text: str, label: str) -> str:
     return (
         f"{label!r} is read as the label of {text!r}; --columns sentence={text},label={label} says it, and --columns "
         f"sentence={text} leaves it out"
-    )
-
-
-def _judgement_warning(judgement: str, columns: RoleColumns) -> str:
-    """Return a warning that an unused column may say which pairs are wrong."""
-    anchor, positive = columns["anchor"][0], columns["positive"][-1]
-    return (
-        f"{judgement!r} is not used, and may say that some pairs are wrong; if so, leave these out, or name it, as in "
-        f"--columns sentence1={anchor},sentence2={positive},score={judgement}"
     )
 
 

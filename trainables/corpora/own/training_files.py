@@ -34,8 +34,8 @@ from trainables.tabular import RoleColumns, check_one_vocabulary
 
 MOST_ROWS = 1_000_000
 """Default of `--max-rows`, the most rows read from all files together. Reading that many takes a minute."""
-LEAST_SCORES, MAX_SPAN_RATIO = 20, 3
-"""Fewest scores of a file whose range is compared with that of another; largest ratio of two such ranges."""
+LEAST_SCORES, MAX_SCALE_RATIO = 20, 4
+"""Fewest scores of a file that are compared with those of another; largest ratio of their largest scores."""
 UNREAD_ROWS = "after the most that are read"
 """Reason in `left_out` if there are rows after the last row read; these are not counted."""
 
@@ -114,7 +114,8 @@ def training_files(
     readings = [_reading(location, named, labels, most_rows) for location in locations]
     by_content = {each.content: each for each in readings}
     content = readings[0].content
-    for earlier, later in itertools.combinations(readings if named is None else (), 2):
+    of_names = {tuple(each.columns.get("anchor", ())): each for each in reversed(readings)}
+    for earlier, later in itertools.combinations([*of_names.values()][::-1] if named is None else (), 2):
         _check_order(earlier, later)
     if by_content.keys() <= {"pairs", "triplets"}:
         content = "triplets" if "triplets" in by_content else content
@@ -141,17 +142,13 @@ def _check_order(first: Reading, other: Reading) -> None:
 
 
 def _check_scales(scores: Mapping[str, Sequence[float]]) -> None:
-    """Raise `UserError` if the scores of two files, each with `LEAST_SCORES` or more, span very different ranges."""
-    spans = {name: (min(own), max(own)) for name, own in scores.items() if len(own) >= LEAST_SCORES}
-    names = sorted(spans, key=lambda name: spans[name][1] - spans[name][0])
-    if not names:
-        return
-    least, most = names[0], names[-1]
-    (first, last), (low, high) = spans[least], spans[most]
-    if high - low > MAX_SPAN_RATIO * (last - first):
+    """Raise `UserError` if the largest scores of two files, each with `LEAST_SCORES` or more, are of two scales."""
+    largest = {name: max(map(abs, own)) for name, own in scores.items() if len(own) >= LEAST_SCORES}
+    least, most = (pick(largest, key=largest.__getitem__, default="") for pick in (min, max))
+    if least and largest[most] > MAX_SCALE_RATIO * largest[least]:
+        ranges = " and ".join(f"{name} from {min(scores[name]):g} to {max(scores[name]):g}" for name in (most, least))
         raise UserError(
-            f"--train: {most} has scores from {low:g} to {high:g}, {least} from {first:g} to {last:g}; bring them to "
-            "one scale, or join the files if it is one"
+            f"--train: the scores of {ranges} may be of two scales; bring them to one, or join the files if it is one"
         )
 
 

@@ -187,7 +187,7 @@ def test_scores_of_two_files_on_different_scales_are_refused(high: int, refused:
         assert len([*source.rows(Counter())]) == 42
         return
     with pytest.raises(
-        UserError, match=r"b.csv has scores from 0 to 100, .*a.csv from 0 to 1; bring them to one scale"
+        UserError, match=r"scores of .*b.csv from 0 to 100 and .*a.csv from 0 to 1 may be of two scales"
     ):
         [*source.rows(Counter())]
 
