@@ -64,7 +64,8 @@ def _seen(
                 chosen_by[number].append(held)
 
     def mark(item: list[int]) -> int:
-        in_development = any(held.issuperset(item) for held in chosen_by.get(item[0], ()))
+        rarest = min(item, key=lambda text: len(chosen_by.get(text, ())))
+        in_development = any(held.issuperset(item) for held in chosen_by.get(rarest, ()))
         return IN_TRAINING * (not seen.isdisjoint(item)) + IN_DEVELOPMENT * in_development
 
     return {

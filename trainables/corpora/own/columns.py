@@ -40,6 +40,8 @@ from trainables.tabular import (
 
 _NAMEABLE_ROLES = (*NAMES, *NLI_SIDES)
 """Roles that `--columns` may name."""
+MAX_SCALE = 100
+"""Largest score of pairs whose columns have no known names; counts of votes, which may be larger, are no likeness."""
 _SIDELESS_ROLES = {"negative", "label", "score", "teacher", "positive_scores", "negative_scores"}
 """Roles of columns that contain neither of the two texts of a pair."""
 _LIST = re.compile(r"\s*\[\s*([\"']).*\1\s*\]\s*", re.S)
@@ -230,7 +232,9 @@ def _guess_content(table: OpenTable, roles: dict[str, tuple[str, ...]]) -> str |
         texts = [name for name in columns if not scored or name not in roles["score"]]
         guessed = guessed_roles(texts, _peek(table, texts)) if scored or not _SIDELESS_ROLES & roles.keys() else {}
         if scored:  # the order of two texts that are alike does not matter
-            pair = guessed.keys() == {"anchor", "positive"}
+            alike = [as_number(record.get(roles["score"][0])) for record in _peek(table, roles["score"])]
+            votes = any(number is not None and not -1 <= number <= MAX_SCALE for number in alike)
+            pair = guessed.keys() == {"anchor", "positive"} and not votes
             guessed = {"sentence1": guessed["anchor"], "sentence2": guessed["positive"]} if pair else {}
         if not guessed:
             return None

@@ -142,8 +142,8 @@ def _check_order(first: Reading, other: Reading) -> None:
 
 
 def _check_scales(scores: Mapping[str, Sequence[float]]) -> None:
-    """Raise `UserError` if the largest scores of two files, each with `LEAST_SCORES` or more, are of two scales."""
-    largest = {name: max(map(abs, own)) for name, own in scores.items() if len(own) >= LEAST_SCORES}
+    """Raise `UserError` if the largest scores of two files, of `LEAST_SCORES` that differ, are of two scales."""
+    largest = {name: max(map(abs, own)) for name, own in scores.items() if len(own) >= LEAST_SCORES and len({*own}) > 1}
     least, most = (pick(largest, key=largest.__getitem__, default="") for pick in (min, max))
     if least and largest[most] > MAX_SCALE_RATIO * largest[least]:
         ranges = " and ".join(f"{name} from {min(scores[name]):g} to {max(scores[name]):g}" for name in (most, least))

@@ -112,6 +112,7 @@ def test_columns_and_labels_of_other_names(tmp_path: Path) -> None:
         ("review,stars\nvery good,5\n", "what its columns mean is not known"),
         ("query,my words,score\na dog,a pet,1\n", "what its columns mean is not known"),
         ("my words,score\na dog,1\n", "what its columns mean is not known"),
+        ("post,reply,score\na dog runs,a cat sleeps,2178\n", "what its columns mean is not known"),
         ("text,score\na dog runs,1\n", "what its columns mean is not known"),
         (
             "premise,hypothesis,label\na,b,1\nc,d,2\ne,f,3\n",
