@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from reports.facts.evidence import chance_of
-from reports.facts.looks import level_share
+from reports.facts.looks import level_share, looks_at
 from reports.facts.question import candidate_figures, has_no_test, without_tasks
 from reports.facts.results import Results
 from reports.ledger import StudyInfo
@@ -117,7 +117,7 @@ def own_tests(plan: Plan) -> list[TestSize]:
 
 def _p_factor(plan: Plan) -> float:
     """Return by how much the next look at the finals (a report with verdicts) divides the allowed error probability."""
-    return 1 / level_share(sum(not name.startswith("rows-") for name in look_names(plan.results)) + 1)
+    return 1 / level_share(len(looks_at("finals", look_names(plan.results))) + 1)
 
 
 def _level(plan: Plan) -> float:

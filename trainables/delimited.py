@@ -137,17 +137,19 @@ def _fields(number: int, line: str, ahead: _Lookahead, delimiter: str, columns: 
     if delimiter == "\t" and (not fields or len(fields) != (columns or len(fields)) == len(plain)):
         ahead.put_back(further)
         fields = [_unquoted(field) for field in plain]
-    for field in fields if columns > 1 and len(further) >= MAX_FIELD_LINES else ():
-        whole = field.split("\n")
-        rows = [
-            line
-            for line in whole[1:-1]
-            if len(parts := line.split(delimiter)) == columns and all(map(str.strip, parts))
-        ]
-        if len(whole) > MAX_FIELD_LINES and len(rows) > 0.8 * (len(whole) - 2):
-            over = f"one field runs over {len(whole):,} lines that look like rows"
-            raise refuse(number, f"{over}; is a quote missing? If not, save the table as JSON lines")
+    if columns > 1 and len(further) >= MAX_FIELD_LINES:
+        for lines in (field.split("\n") for field in fields):
+            if _holds_rows(lines, delimiter, columns):
+                over = f"one field runs over {len(lines):,} lines that look like rows"
+                raise refuse(number, f"{over}; is a quote missing? If not, save the table as JSON lines")
     return fields
+
+
+def _holds_rows(lines: Sequence[str], delimiter: str, columns: int) -> bool:
+    """Whether the lines of one field are many, and most of them have as many filled columns as the table."""
+    parts = [line.split(delimiter) for line in lines[1:-1]]
+    rows = sum(len(own) == columns and all(map(str.strip, own)) for own in parts)
+    return len(lines) > MAX_FIELD_LINES and rows > 0.8 * len(parts)
 
 
 def _unquoted(field: str) -> str:

@@ -15,6 +15,7 @@ import datetime
 import hashlib
 import math
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -59,11 +60,16 @@ def trials_digest(results: Results, family: Family) -> str:
 
 @cached
 def look_number(results: Results, family: Family) -> int:
-    """Return the number of this look at the family: that of an earlier look at the same trials, else the next number.
-    A file without a family in its name, of an older version, was a look at both."""
-    looks = [name for name in results.looks if name.partition("-")[0] not in {*FAMILIES} - {family}]
+    """Return the number of this look at the family: that of an earlier look at the same trials, else the next one."""
+    looks = looks_at(family, results.looks)
     same = _names(results, family)
     return 1 + next((index for index, name in enumerate(looks) if name in same), len(looks))
+
+
+def looks_at(family: Family, looks: Iterable[str]) -> list[str]:
+    """Return those of some looks, by name, that were at the family. One without a family, of an older version, was at
+    both."""
+    return [name for name in looks if name.partition("-")[0] not in {*FAMILIES} - {family}]
 
 
 def record_look(results: Results, folder: Path) -> None:

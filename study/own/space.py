@@ -38,8 +38,8 @@ from study.cli.terminal import say_lines
 from study.engine.cluster import lasting
 from study.one_recipe import read_recipe, with_notes
 from study.own.judge_files import RENAMED_SUFFIX, fetch_data_set, rename_columns
-from study.own.leaks import WARNING, check_leaks, leaking_rows
-from study.own.words import LEAKS, held_back, of_data, of_labels, of_lengths, of_measures, of_searches
+from study.own.leaks import check_leaks, leaking_rows
+from study.own.words import LEAKS, held_back, leak_notes, of_data, of_labels, of_lengths, of_measures, of_searches
 from study.rows import absolute
 from study.subject import Subject, named_space, plugin
 from study.trial import SourceFile
@@ -179,7 +179,7 @@ def _of_recipe(request: Request) -> Subject:
     options: dict[str, Any] = {"nli": str(prepared.train), "columns": columns, "labels": labels}
     subject = read_recipe(dataclasses.replace(request, **options))
     others = [note for note in subject.space.notes if not note.startswith(LEAKS)]  # the data have other leaks now
-    subject = with_notes(subject, [*others, *(f"{LEAKS}{sentence.removeprefix(WARNING)}" for sentence in leaked)])
+    subject = with_notes(subject, [*others, *leak_notes(leaked)])
     return dataclasses.replace(subject, results=results, options=options)
 
 
@@ -388,7 +388,7 @@ def _space(
             tasks=tasks,
             general=general,
             sources=tuple(census.sources),
-            notes=(*held_back(prepared), *(f"{LEAKS}{sentence.removeprefix(WARNING)}" for sentence in leaked), *doubts),
+            notes=(*held_back(prepared), *leak_notes(leaked), *doubts),
             tf_idf=fast,
         )
     )

@@ -79,6 +79,11 @@ def of_data(source: TrainingFiles, prepared: PreparedData, leaked: Sequence[str]
     yield from (sentence for sentence in leaked if sentence.startswith(WARNING))
 
 
+def leak_notes(leaked: Sequence[str]) -> list[str]:
+    """Return the messages on leaks as notes of a space."""
+    return [f"{LEAKS}{sentence.removeprefix(WARNING)}" for sentence in leaked]
+
+
 def held_back(prepared: PreparedData) -> list[str]:
     """Return messages about the data put aside to judge models, if these differ from what a person would expect."""
     sentences = []

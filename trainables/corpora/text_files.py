@@ -67,14 +67,20 @@ def _documents(path: Path) -> Iterator[tuple[str, Record]]:
 
 
 def _blocks(file: Path) -> Iterator[tuple[str, Record]]:
-    lines = [(number, line.strip()) for number, line in numbered_lines(file)]
-    while lines and not lines[-1][1]:
-        lines.pop()
+    lines = _stripped_lines(file)
     divided = any(not line for _, line in lines)
     for (filled, _), group in groupby(lines, key=lambda each: (bool(each[1]), None if divided else each[0])):
         block = list(group)
         if filled:
             yield f"{file}, line {block[0][0]}", {"text": " ".join(line for _, line in block)}
+
+
+def _stripped_lines(file: Path) -> list[tuple[int, str]]:
+    """Return the number and the text of each line, without blank lines at the end."""
+    lines = [(number, line.strip()) for number, line in numbered_lines(file)]
+    while lines and not lines[-1][1]:
+        lines.pop()
+    return lines
 
 
 def _markdown(file: Path) -> dict[str, object]:
@@ -111,5 +117,8 @@ def divided(file: Path) -> str:
     not, and for a folder and other files."""
     if not (file.is_file() and file.name.lower().endswith(LINES)):
         return ""
-    lines, documents = sum(bool(line.strip()) for _, line in numbered_lines(file)), sum(1 for _ in _blocks(file))
-    return f"{lines:,} lines in {documents:,} documents, divided by blank lines" if lines > documents else ""
+    filled = [bool(line) for _, line in _stripped_lines(file)]
+    lines, documents = sum(filled), sum(own for own, _ in groupby(filled))
+    if all(filled) or lines == documents:
+        return ""
+    return f"{lines:,} lines in {documents:,} documents, divided by blank lines"

@@ -24,9 +24,9 @@ COLLAPSED_COSINE = 0.99
 """An encoder has collapsed if the mean cosine of two sentences (anisotropy) is above this."""
 COLLAPSED_RANGE = 1e-3
 """An encoder has also collapsed if the range of all its cosines is smaller than this."""
-MUCH_HELD, MOST_HELD = 0.1, 0.5
-"""A search has no verdict on a task if development parts hold `MUCH_HELD` of its test items, and with training more
-than `MOST_HELD`."""
+LEAST_IN_DEVELOPMENT, MOST_HELD = 0.1, 0.5
+"""A search has no verdict on a task if development parts hold the share `LEAST_IN_DEVELOPMENT` of its test items or
+more, and with training more than `MOST_HELD`."""
 CHANCE_DISTANCE = 0.05
 """An accuracy is suspicious if it is this close, in points, to the published share of the largest class."""
 
@@ -260,7 +260,7 @@ def _mostly_held(results: Results) -> list[Flag]:
     for record, task in _cells(results) if results.info.finals else ():
         answers = results.predictions.of_task(record, task)
         marks = answers.further_arrays.get(SEEN) if answers else None
-        if marks is None or (marks.astype(int) & IN_DEVELOPMENT > 0).mean() < MUCH_HELD:
+        if marks is None or (marks.astype(int) & IN_DEVELOPMENT > 0).mean() < LEAST_IN_DEVELOPMENT:
             continue
         if (share := float((marks > 0).mean())) > MOST_HELD:
             shares.setdefault(task, []).append(share)

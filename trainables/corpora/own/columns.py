@@ -228,18 +228,27 @@ def _guess_content(table: OpenTable, roles: dict[str, tuple[str, ...]]) -> str |
     `labelled`; else None."""
     columns = [name for name in table.columns if not is_index(name)]
     if columns != [*roles.get("sentence", ())]:
-        scored = [*roles] == ["score"]
-        texts = [name for name in columns if not scored or name not in roles["score"]]
-        guessed = guessed_roles(texts, _peek(table, texts)) if scored or not _SIDELESS_ROLES & roles.keys() else {}
-        if scored:  # the order of two texts that are alike does not matter
-            alike = [as_number(record.get(roles["score"][0])) for record in _peek(table, roles["score"])]
-            votes = any(number is not None and not -1 <= number <= MAX_SCALE for number in alike)
-            pair = guessed.keys() == {"anchor", "positive"} and not votes
-            guessed = {"sentence1": guessed["anchor"], "sentence2": guessed["positive"]} if pair else {}
+        if [*roles] == ["score"]:
+            guessed = _guess_scored(table, columns, *roles["score"])
+        else:
+            guessed = {} if _SIDELESS_ROLES & roles.keys() else guessed_roles(columns, _peek(table, columns))
         if not guessed:
             return None
         roles.update(guessed)
     return _content(table, roles, None, all_named=True)
+
+
+def _guess_scored(table: OpenTable, columns: Sequence[str], score: str) -> dict[str, tuple[str, ...]]:
+    """Guess the two texts beside a score, in any order, as they are alike. Empty if there are no two columns of texts,
+    or if the scores are no likeness (`MAX_SCALE`)."""
+    texts = [name for name in columns if name != score]
+    guessed = guessed_roles(texts, _peek(table, texts))
+    numbers = [as_number(record.get(score)) for record in _peek(table, [score])]
+    if guessed.keys() != {"anchor", "positive"} or any(
+        number is not None and not -1 <= number <= MAX_SCALE for number in numbers
+    ):
+        return {}
+    return {"sentence1": guessed["anchor"], "sentence2": guessed["positive"]}
 
 
 def _peek(table: OpenTable, names: Sequence[str]) -> list[Record]:

@@ -81,12 +81,13 @@ def prepare(
         for number, row in enumerate(source.rows(left_out)):
             if number in without:
                 continue
+            own = texts(row)
             if parts:
                 label = row["label"] if source.content == "labelled" else None
-                hashes.add(texts(row), label, len(row.get("negative", ())))
+                hashes.add(own, label, len(row.get("negative", ())))
             line = _line(row)
             agreement.add(row, line)
-            empty_words.update(text for text in texts(row) if text.strip().lower() in EMPTY_WORDS)
+            empty_words.update(text for text in own if text.strip().lower() in EMPTY_WORDS)
             file.write(line)
     census = take_census(rows_of(whole), source.content, source.name, left_out)
     train, rows, made = folder / "train.jsonl", census.rows, RowParts(np.full(census.rows, TRAIN, np.int8))

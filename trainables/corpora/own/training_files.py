@@ -17,10 +17,10 @@
 from __future__ import annotations
 
 import filecmp
-import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from trainables.corpora.columns import Labels
@@ -58,7 +58,7 @@ class TrainingFiles:
         labels = {names: Labels(names) for names in (each.labels for each in self.readings)}
         scores: dict[str, list[float]] = {}
         records = ((each, where, record) for each in self.readings for where, record in each.records())
-        for each, where, record in itertools.islice(records, self.most_rows):
+        for each, where, record in islice(records, self.most_rows):
             row = read_row(self.content, record, each.columns, where, labels[each.labels])
             if isinstance(row, str):
                 check_one_vocabulary(row, record, each.columns, each.alternatives, where)
@@ -114,9 +114,8 @@ def training_files(
     readings = [_reading(location, named, labels, most_rows) for location in locations]
     by_content = {each.content: each for each in readings}
     content = readings[0].content
-    of_names = {tuple(each.columns.get("anchor", ())): each for each in reversed(readings)}
-    for earlier, later in itertools.combinations([*of_names.values()][::-1] if named is None else (), 2):
-        _check_order(earlier, later)
+    if named is None:
+        _check_order(readings)
     if by_content.keys() <= {"pairs", "triplets"}:
         content = "triplets" if "triplets" in by_content else content
     elif len(by_content) > 1:
@@ -130,15 +129,19 @@ def training_files(
     return TrainingFiles(content, tuple(readings), most_rows)
 
 
-def _check_order(first: Reading, other: Reading) -> None:
+def _check_order(readings: Sequence[Reading]) -> None:
     """Raise `UserError` if two files have the same columns in another order, and it decides what these mean."""
-    before, now = ([each.columns.get(role, ()) for role in ("anchor", "positive")] for each in (first, other))
-    if before != now and before == now[::-1]:
-        anchor, positive = (names[0] for names in before)
-        raise UserError(
-            f"--train: {first.table.name} and {other.table.name} have the columns {listed([anchor, positive])} in "
-            f"another order; say which is which, as in --columns anchor={anchor},positive={positive}"
-        )
+    firsts: dict[tuple[tuple[str, ...], ...], Reading] = {}
+    for each in readings:
+        anchor, positive = (each.columns.get(role, ()) for role in ("anchor", "positive"))
+        first = firsts.get((positive, anchor)) if anchor != positive else None
+        if first:
+            names = listed([*positive, *anchor])
+            raise UserError(
+                f"--train: {first.table.name} and {each.table.name} have the columns {names} in another order; say "
+                f"which is which, as in --columns anchor={positive[0]},positive={anchor[0]}"
+            )
+        firsts.setdefault((anchor, positive), each)
 
 
 def _check_scales(scores: Mapping[str, Sequence[float]]) -> None:
